@@ -4,7 +4,19 @@ from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean
 from ..graph import core as c
-from ..graph.types import REAL, UNKNOWN, Dim, IndexOf, Int, Real, Type, join_domains, same_shape
+from ..graph.breaks import SOFTENED, selects
+from ..graph.types import (
+    REAL,
+    UNKNOWN,
+    Dim,
+    IndexOf,
+    Int,
+    Real,
+    Truth,
+    Type,
+    join_domains,
+    same_shape,
+)
 from ..library.distributions import distributions_by_name
 from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
 from ..library.functions import functions_by_name
@@ -32,7 +44,9 @@ def infer_function(
     for row in rows if all(_is_known(g.value) for g in given) else ():
         try:
             fit = match_row(row.signature, given, span)
-            return c.Apply(span, fit.type, name, fit.arguments, row.text)
+            is_mean = ctx.soft and (name in SOFTENED or any(selects(g.value) for g in given))
+            type_ = fit.type.softened if is_mean else fit.type
+            return c.Apply(span, type_, name, fit.arguments, row.text)
         except Misfit as misfit:
             misfits.append(misfit)
     if misfits:
@@ -92,7 +106,9 @@ def require_type(value: c.Core, wanted: Type, what: str, ctx: Context) -> None:
     if isinstance(value, c.DimRef):
         ctx.error("E0207", f"`{value.dim}` is a dim, not a value", value.span)
     elif value.type.known and wanted.known and not _assignable(value.type, wanted):
-        ctx.error("E0201", f"{what} is {wanted}, but this is {value.type}", value.span)
+        is_soft = isinstance(value.type.domain, Truth)
+        help = "inside a function everything is hard: write its body here" if is_soft else ""
+        ctx.error("E0201", f"{what} is {wanted}, but this is {value.type}", value.span, help)
 
 
 def _assignable(given: Type, wanted: Type) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..diagnostics import Diagnostic, Label
-from ..graph.types import Dim, Type
+from ..graph.types import Bool, Dim, Truth, Type
 from ..limits import MAX_ERRORS
 from ..record import Record
 from ..source import Span
@@ -50,6 +50,11 @@ class Context(Record):
     closed: str = ""
     open: frozenset[str] = frozenset()
     objective: bool = False
+    soft: bool = False
+
+    def is_truth(self, type_: Type) -> bool:
+        """True or false; in a soft statement a number between them, too."""
+        return isinstance(type_.domain, Bool) or (self.soft and isinstance(type_.domain, Truth))
 
     def bind(self, **variables: Type) -> Context:
         return self.replace(variables={**self.variables, **variables})

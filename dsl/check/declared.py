@@ -97,7 +97,9 @@ def _resolve_bounds(written: s.TypeExpr, ctx: Context) -> tuple[float, float]:
             ctx.error("E0215", "a type takes `lower=` and `upper=`", argument.span, help)
             break
         bounds[argument.name] = _constant(argument, bounds[argument.name], ctx)
-    if bounds["lower"] >= bounds["upper"]:
+    # One number alone is a range of whole numbers; a real draw never falls on it.
+    is_single = written.name.name == "int" and bounds["lower"] == bounds["upper"]
+    if bounds["lower"] >= bounds["upper"] and not is_single:
         message = f"no value lies between {bounds['lower']:g} and {bounds['upper']:g}"
         ctx.error("E0215", message, written.span)
         return -inf, inf

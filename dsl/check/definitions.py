@@ -7,6 +7,7 @@ from itertools import product
 from ..diagnostics import Label
 from ..graph import core as c
 from ..graph import types as t
+from ..graph.breaks import is_soft
 from ..graph.typed import Cut, Definition, Piece, cut_axis, interval
 from ..library.distributions import distributions_by_name
 from ..text import syntax as s
@@ -139,6 +140,7 @@ def _check_piece(
         ctx.error("E0514", message, condition.span, help)
     where = infer_where(condition, inside)
     settings = check_settings(statement.annotations, flat.soft, KINDS[type(statement)], ctx)
+    inside = inside.replace(soft=is_soft(settings))
     body: c.Core | c.Law | None
     if isinstance(statement, s.DrawStmt):
         body = _check_draw(statement, declared, inside)
@@ -226,7 +228,7 @@ def agrees(given: t.Type, wanted: t.Type) -> bool:
         return given.domain.lower == given.domain.upper
     if isinstance(given.domain, t.IndexOf) and isinstance(wanted.domain, t.IndexOf):
         return t.same_axis(given.domain.dim, wanted.domain.dim)
-    return type(given.domain) is type(wanted.domain)
+    return given.domain.word == wanted.domain.word
 
 
 def _type_of_pieces(

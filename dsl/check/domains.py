@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
+
+import numpy as np
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
@@ -10,6 +13,7 @@ from ..graph.facts import Facts
 from ..graph.ranges import Interval
 from ..graph.typed import Definition, Typed
 from ..graph.types import CONSTRAINT_RANK, Int, Real
+from ..graph.zeros import Zeros
 from ..library.distributions import distributions_by_name
 from ..library.notation import DOMAIN_WORDS, ParamSpec
 from ..source import Source, Span
@@ -26,7 +30,8 @@ FREE = ("logits", "log_rate", "log_mean")
 
 def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
     facts = Facts([*typed.definitions, *typed.guide], typed.functions)
-    domains = _Domains(facts, report)
+    drawn = [d.name for d in (*typed.definitions, *typed.guide) if d.kind not in ("let", "factor")]
+    domains = _Domains(facts, Zeros(facts, drawn), report)
     for definition in (*typed.definitions, *typed.guide):
         domains.source = definition.source
         for piece in definition.pieces:
@@ -37,8 +42,9 @@ def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
 
 
 class _Domains:
-    def __init__(self, facts: Facts, report: list[Diagnostic]):
+    def __init__(self, facts: Facts, zeros: Zeros, report: list[Diagnostic]):
         self.facts = facts
+        self.zeros = zeros
         self.report = report
         self.source = Source("", "")
 
@@ -53,13 +59,57 @@ class _Domains:
                 self.of_number(law, params[name], value)
             elif word in CONSTRAINT_RANK and not self.facts.keeps(value, word):
                 self.of_array(law, params[name], value)
+        if law.facts.ascending:
+            self.of_order(law)
+        if law.facts.degrees:
+            self.of_degrees(law)
+
+    def of_degrees(self, law: c.Law) -> None:
+        """Matrices of K rows need more than K - 1 degrees of freedom."""
+        (df,) = law.given((law.facts.degrees,))
+        least = (law.type.shape[-1].size or 1) - 1
+        low, high = self.facts.range_of(df)
+        if low < least or high == least:
+            code = "E0403" if high <= least else "W0401"
+            verb = "is" if high <= least else "can be"
+            wanted = f"`{law.facts.degrees}` of {law.name} is above {least} here, "
+            message = f"{wanted}its number of rows less one, but this {verb} {_shown(low, high)}"
+            help = f"add {least} to what is above 0, or declare it with `lower={least}`"
+            self.say(code, message, df.span, help)
+
+    def of_order(self, law: c.Law) -> None:
+        """Ends in the wrong order leave no place for a draw."""
+        low, high = law.given(law.facts.ascending)
+        first, second = law.facts.ascending
+        least, most = self.facts.difference(high, low)
+        # A single number is all that is left where both are equal: whole draws can be that.
+        is_empty = most < 0 or (most == 0 and not law.type.whole)
+        if least >= 0 and not is_empty:
+            return
+        span = law.span
+        relation = "is not above" if law.type.whole else "is below"
+        message = f"`{first}` of {law.name} {relation} `{second}`, but here "
+        if is_empty:
+            message += f"it is {_shown(*self.facts.range_of(low))}"
+            message += f" and `{second}` is {_shown(*self.facts.range_of(high))}"
+            self.say("E0403", message, span, "exchange them, or change one")
+            return
+        a, b = (self.source.text[core.span.start : core.span.end] for core in (low, high))
+        help = f"write `{second}` as `{a} + ...` with something positive, as `exp(...)`"
+        help += f", or declare bounds that keep `{a}` below `{b}`"
+        self.say("W0401", f"{message}nothing keeps them in order", span, help)
 
     def of_number(self, law: c.Law, param: ParamSpec, value: c.Core) -> None:
         word = param.type.domain
         (low, high), (least, most) = self.facts.range_of(value), ALLOWED[word]
-        if low >= least and high <= most:
-            return
         domain = DOMAIN_WORDS[word]
+        if isinstance(value, c.Stack):
+            for item in value.items:
+                self.of_number(law, param, item)
+            return
+        if low >= least and high <= most and not (word == "positive" and high <= 0):
+            self.of_holes(law, param, value)
+            return
         if high < least or low > most or (word == "positive" and high <= 0):
             message = f"`{param.name}` of {law.name} is {domain}, but this is {_shown(low, high)}"
             self.say("E0403", message, value.span, self.mend(law, param, value))
@@ -67,8 +117,24 @@ class _Domains:
         message = f"`{param.name}` of {law.name} is {domain}, but this can be {_shown(low, high)}"
         self.say("W0401", message, value.span, self.mend(law, param, value))
 
+    def of_holes(self, law: c.Law, param: ParamSpec, value: c.Core) -> None:
+        """Where the range is right, but 0 is hit, or what has no value is computed."""
+        word = param.type.domain
+        wanted = f"`{param.name}` of {law.name} is {DOMAIN_WORDS[word]}"
+        undefined = self.zeros.undefined_part(value)
+        if undefined:
+            name = {"power": "a power"}.get(undefined.function, f"`{undefined.function}`")
+            help = "write `exp(...)` or `abs(...)` inside it, or a branch: `if x > 0 then ...`"
+            message = f"{wanted}, but {name} of what may leave its domain is not a number"
+            self.say("W0401", message, value.span, help)
+        elif word == "positive" and self.zeros.may_be_zero(value):
+            help = "add something positive, as in `... + 0.001`, or write a branch for 0"
+            self.say("W0401", f"{wanted}, but this can be exactly 0", value.span, help)
+
     def mend(self, law: c.Law, param: ParamSpec, value: c.Core) -> str:
         _, most = ALLOWED[param.type.domain]
+        if isinstance(value, c.Const):
+            return f"write {DOMAIN_WORDS[param.type.domain]}"
         type_ = "real(lower=0, upper=1)" if most == 1 else "real(lower=0)"
         if _is_plain(value):
             mend = f"declare it `: {type_}`, which cuts a draw to it"
@@ -95,6 +161,12 @@ class _Domains:
         word = param.type.domain
         free = self.free_form(law, param)
         text = self.source.text[value.span.start : value.span.end]
+        numbers = constant_array(value)
+        if numbers is not None:
+            if not _KEEPS.get(word, _anything)(numbers):
+                message = f"`{param.name}` of {law.name} is {_article(word)}, but this is not"
+                self.say("E0403", message, value.span, f"{_WANTED.get(word, 'change it')}")
+            return
         other = f"write `{law.name}({free}={text})`, or " if free else ""
         ref = value.base if isinstance(value, c.At) else value
         if isinstance(ref, c.Ref) and ref.name not in self.facts.pieces:
@@ -122,6 +194,57 @@ class _Domains:
                 self.say("E0414", message, piece.body.span, help)
 
 
+def constant_array(core: c.Core) -> np.ndarray | None:
+    """The numbers of an array that is written out; None where anything is computed."""
+    if any(not isinstance(part, c.Const | c.Stack) for part in c.walk(core)):
+        return None
+    return np.array(_nested(core))
+
+
+def _nested(core: c.Core) -> Any:
+    if isinstance(core, c.Stack):
+        return [_nested(item) for item in core.items]
+    assert isinstance(core, c.Const)
+    return float(core.value)
+
+
+def _is_covariance(x: np.ndarray) -> bool:
+    return np.allclose(x, x.mT) and bool(np.all(np.linalg.eigvalsh(x) > 0))
+
+
+def _is_cholesky(x: np.ndarray) -> bool:
+    diagonal = np.diagonal(x, axis1=-2, axis2=-1)
+    return np.array_equal(x, np.tril(x)) and bool(np.all(diagonal > 0))
+
+
+def _is_ordered(x: np.ndarray) -> bool:
+    return bool(np.all(np.diff(x) > 0))
+
+
+def _is_simplex(x: np.ndarray) -> bool:
+    return bool(np.all(x >= 0)) and np.allclose(x.sum(axis=-1), 1)
+
+
+def _anything(x: np.ndarray) -> bool:
+    return True
+
+
+_KEEPS = {
+    "simplex": _is_simplex,
+    "ordered": _is_ordered,
+    "positive_ordered": _is_ordered,
+    "covariance": _is_covariance,
+    "correlation": _is_covariance,
+    "cholesky": _is_cholesky,
+}
+_WANTED = {
+    "simplex": "its numbers are 0 or above, and sum to 1",
+    "ordered": "its numbers increase",
+    "positive_ordered": "its numbers increase",
+    "covariance": "it is symmetric, and its eigenvalues are above 0",
+    "correlation": "it is symmetric, and its eigenvalues are above 0",
+    "cholesky": "it is 0 above the diagonal, and above 0 on it",
+}
 _MENDS = {
     "simplex": "divide it by its sum, or write `softargmax(...)`",
     "covariance": "write it as a sum of covariances, or declare it so",

@@ -5,6 +5,7 @@ from math import inf, isinf
 from ..diagnostics import InternalError, did_you_mean
 from ..graph import core as c
 from ..graph import types as t
+from ..graph.breaks import selects
 from ..library.distributions import distributions_by_name
 from ..library.functions import functions_by_name
 from ..source import Span
@@ -14,7 +15,7 @@ from .calls import infer_function
 from .context import Context
 from .indexing import check_binder, check_index
 from .matching import CallArgument, show_kind
-from .operators import infer_binary, infer_unary
+from .operators import infer_binary, infer_unary, truth_help
 
 MAX_LOOP = 1_000_000
 
@@ -178,7 +179,22 @@ def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
     shape, constraint = base.type.shape[len(indices) :], base.type.constraint
     keeps = constraint and len(shape) >= t.CONSTRAINT_RANK[constraint]
     type_ = t.Type(base.type.domain, shape, constraint if keeps else "")
-    return c.At(expr.span, type_, base, tuple(indices))
+    if ctx.soft and any(map(selects, indices)):
+        type_ = type_.softened
+    return _along_branches(c.At(expr.span, type_, base, tuple(indices)))
+
+
+def _along_branches(core: c.At) -> c.Core:
+    """v[if c then a else b] = if c then v[a] else v[b]: softly, a mean of elements (DS04)."""
+    for k, index in enumerate(core.indices):
+        if isinstance(index, c.If) and isinstance(index.condition.type.domain, t.Truth):
+            before, after = core.indices[:k], core.indices[k + 1 :]
+            then, otherwise = (
+                _along_branches(core.replace(indices=(*before, branch, *after)))
+                for branch in (index.then, index.otherwise)
+            )
+            return c.If(core.span, core.type.softened, index.condition, then, otherwise)
+    return core
 
 
 def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[CallArgument]:
@@ -194,9 +210,10 @@ def given_arguments(arguments: tuple[s.Argument, ...], ctx: Context) -> list[Cal
 
 
 def require_condition(core: c.Core, ctx: Context) -> None:
-    if core.type.known and (not isinstance(core.type.domain, t.Bool) or core.type.shape):
+    if core.type.known and (not ctx.is_truth(core.type) or core.type.shape):
         message = f"a condition is one true or false, but this is {show_kind(core.type)}"
-        help = "compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`"
+        help = truth_help(core.type)
+        help = help or "compare, as in `x > 0`; for arrays use `any[...]` or `all[...]`"
         ctx.error("E0206", message, core.span, help)
 
 
@@ -205,6 +222,8 @@ def _infer_if(expr: s.IfExpr, ctx: Context, hint: t.Axis | None) -> c.Core:
     require_condition(condition, ctx)
     then, otherwise = infer(expr.then, ctx, hint), infer(expr.otherwise, ctx, hint)
     type_ = join_types([then, otherwise], "the branches of this `if`", ctx)
+    if isinstance(condition.type.domain, t.Truth):
+        type_ = type_.softened
     return c.If(expr.span, type_, condition, then, otherwise)
 
 
@@ -280,7 +299,18 @@ def _infer_reduction(expr: s.Reduction, ctx: Context) -> c.Core:
     if len(binders) < len(expr.binders) or not body.type.known:
         return unknown(expr.span)
     type_ = _reduction_type(expr, body, binders, ctx)
+    if where and isinstance(where.type.domain, t.Truth):
+        type_ = type_.softened
+        _require_soft_meaning(expr.operator, where, ctx)
     return c.Reduce(expr.span, type_, expr.operator, binders, where, body)
+
+
+def _require_soft_meaning(operator: str, where: c.Core, ctx: Context) -> None:
+    """A soft condition is a weight, which sums, products and logic can take."""
+    if operator not in c.WEIGHED:
+        help = f"write `{operator}` of `if ... then ... else ...`, or use `with smooth(...)`"
+        message = f"`{operator}` has no soft meaning where its `where` is soft"
+        ctx.error("E0704", message, where.span, help)
 
 
 def _reduction_type(
@@ -289,7 +319,7 @@ def _reduction_type(
     operator = expr.operator
     if operator in ("all", "any"):
         require_condition(body, ctx)
-        return t.Type(t.Bool())
+        return t.Type(body.type.domain)
     if not body.type.numeric:
         message = f"`{operator}` needs numbers, but this is a label of `{body.type.domain}`"
         help = f"compare it, in parentheses: `{operator}[i in D] (x[i] == label)`"

@@ -30,7 +30,9 @@ class Module(Record):
         help: str = "",
         also: tuple[Label, ...] = (),
     ) -> None:
-        report.append(Diagnostic(code, message, self.source, span, "", help, also))
+        found = Diagnostic(code, message, self.source, span, "", help, also)
+        if found not in report:  # a type is read for every statement that it stands in
+            report.append(found)
 
 
 def load_modules(program: s.Program, read: SourceReader, report: list[Diagnostic]) -> list[Module]:

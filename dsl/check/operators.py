@@ -112,7 +112,9 @@ def _infer_comparison(
     if t.join_domains(left.type.domain, right.type.domain) is None:
         a, b = show_kind(t.Type(left.type.domain)), show_kind(t.Type(right.type.domain))
         ctx.error("E0206", f"{a} and {b} cannot be compared", span, _comparison_help(left, right))
-    return t.Type(t.Bool(), shape)
+    is_hard = left.type.whole and right.type.whole
+    found = t.Type(t.Bool(), shape)
+    return found.softened if ctx.soft and not is_hard else found
 
 
 def _comparison_help(left: c.Core, right: c.Core) -> str:
@@ -129,14 +131,24 @@ def _infer_logic(operator: str, left: c.Core, right: c.Core, span: Span, ctx: Co
     _require_bool(left, operator, ctx)
     _require_bool(right, operator, ctx)
     shape = joint_shape(left.type, right.type, span, ctx)
-    return t.UNKNOWN if shape is None else t.BOOL.replace(shape=shape)
+    if shape is None:
+        return t.UNKNOWN
+    is_soft = any(isinstance(side.type.domain, t.Truth) for side in (left, right))
+    return t.Type(t.TRUTH if is_soft else t.Bool(), shape)
 
 
 def _require_bool(operand: c.Core, operator: str, ctx: Context) -> None:
-    if operand.type.known and not isinstance(operand.type.domain, t.Bool):
-        help = "compare it with something, as in `x > 0`"
+    if operand.type.known and not ctx.is_truth(operand.type):
+        help = truth_help(operand.type) or "compare it with something, as in `x > 0`"
         message = f"`{operator}` needs true or false, but this is {show_kind(operand.type)}"
         ctx.error("E0206", message, operand.span, help=help)
+
+
+def truth_help(type_: t.Type) -> str:
+    if not isinstance(type_.domain, t.Truth):
+        return ""
+    why = "a soft statement made it a number between 0 and 1"
+    return f"{why}: write `with soft(...)` here, too, or compare it, as in `b > 0.5`"
 
 
 def _require_number(operand: c.Core, ctx: Context) -> bool:

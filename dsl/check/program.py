@@ -4,6 +4,7 @@ from contextlib import suppress
 
 from ..diagnostics import Diagnostic, Label
 from ..graph import core as c
+from ..graph.breaks import is_soft
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences
 from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Real, Type
@@ -275,9 +276,9 @@ class _Checker:
             statement = flat.statement
             assert isinstance(statement, s.ObjectiveStmt)
             context = self.context(flat.module).replace(objective=True)
-            value = infer(statement.value, context)
-            require_number(value, "an objective", context)
             settings = check_settings(statement.annotations, None, "objective", context)
+            value = infer(statement.value, context.replace(soft=is_soft(settings)))
+            require_number(value, "an objective", context)
             value = smoothed(value, settings)
             return Objective(statement.span, statement.minimize, value, settings)
         return None

@@ -10,7 +10,7 @@ from ..graph.breaks import SELECTIONS, Break, finder, selects
 from ..graph.dependence import reads
 from ..graph.inputs import noisy_inputs, noisy_names
 from ..graph.typed import Definition, Piece, Setting, Typed
-from ..graph.types import Bool, IndexOf, Real
+from ..graph.types import IndexOf, Real
 from ..source import Source, Span
 
 MOVING = frozenset({"param", "draw", "latent"})
@@ -26,8 +26,7 @@ class _SmoothingReport:
         self.moving = _moving(self.definitions)
         pieces = [(d, piece) for d in self.definitions for piece in d.pieces]
         self.breaks = finder(typed.functions)
-        is_whole = (Bool, IndexOf)
-        whole = [(d, p) for d, p in pieces if isinstance(p.body.type.domain, is_whole)]
+        whole = [(d, p) for d, p in pieces if p.body.type.whole]
         self.hard = {
             d.name: d.source.text[p.body.span.start : p.body.span.end]
             for d, p in whole

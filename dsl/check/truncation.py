@@ -52,7 +52,8 @@ def _misfit(law: c.Law, wanted: t.Type) -> tuple[str, str]:
     (low, high), (lowest, highest) = _ends(wanted), _support(law)
     if low <= lowest and high >= highest:
         return "", ""
-    if low >= highest or high <= lowest:
+    is_apart = low > highest or high < lowest
+    if is_apart or (not wanted.whole and (low == highest or high == lowest)):
         return f"no draw of {law.name} lies there", "change the range, or the distribution"
     if law.facts.can_be_truncated:
         return "", ""

@@ -28,7 +28,8 @@ E0704: a statement that cannot be smoothed like this
 those named by `over=`, or all of them. One or two numbers are integrated over; for
 more, say how many samples to take: `samples=1000`. Where the statement jumps must
 depend on nothing that is optimised or drawn but not noisy, because the derivative by
-that would be lost.
+that would be lost. In a soft statement the condition after `where` is a weight, of
+sums, products, `all` and `any`; other reductions have no soft meaning with one.
   param x : real = 0.3
   param a : real = 0
 - y := if x > a then 1 else 0 with smooth(gaussian, scale=0.1, over=x)

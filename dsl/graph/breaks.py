@@ -15,6 +15,7 @@ from ..source import Span
 from . import core as c
 from .dependence import nodes_read
 from .typed import Function, Piece, Setting
+from .types import IndexOf
 
 COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 SELECTIONS = frozenset({"argmax", "argmin"})
@@ -77,6 +78,7 @@ class Finder(Record):
         elif isinstance(core, c.CallFn):
             yield from self._of_call(core, soft, above)
         else:
+            soft = soft and not (isinstance(core.type.domain, IndexOf) and not selects(core))
             found = self.own_break(core)
             if found and not (soft and _is_softened(core)):
                 kind, word, inside = found

@@ -19,6 +19,9 @@ from .types import Dim, Place, Type
 BOUNDS = frozenset({"elbo", "iwae", "renyi"})
 """Functions of the objective alone: bounds on the evidence, by the guide."""
 
+WEIGHED: dict[str, float | int | bool] = {"sum": 0, "prod": 1, "all": True, "any": False}
+"""Reductions of which a soft condition is a weight, and what they have where it does not hold."""
+
 LEAVES = frozenset(
     {"Span", "Type", "str", "int", "bool", "float | int | bool", "Dim", "tuple[Bind, ...]"}
 )

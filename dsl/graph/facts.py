@@ -5,8 +5,9 @@ One pass over the core, which looks through names at their definitions, and into
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 from ..library.functions import functions_by_text
@@ -26,7 +27,23 @@ IMPLIED = {
 
 TOLERANCE = 1e-6
 
-Ranges = Mapping[str, Interval]
+_OPPOSITES = {
+    "less": "greater_equal",
+    "greater_equal": "less",
+    "equal": "not_equal",
+    "greater": "less_equal",
+    "less_equal": "greater",
+    "not_equal": "equal",
+}
+_MIRRORED = {
+    "less": "greater",
+    "greater": "less",
+    "less_equal": "greater_equal",
+    "greater_equal": "less_equal",
+}
+
+Ranges = Mapping[str | c.Core, Interval]
+"""Of variables by name, and of what a condition speaks of."""
 
 
 class Facts:
@@ -43,7 +60,10 @@ class Facts:
 
     def range_of(self, core: c.Core, known: Ranges | None = None) -> Interval:
         """The least and the greatest value that it can have; `known` are those of variables."""
-        return meet(core.type.bounds, self._range(core, known or {}))
+        found = meet(core.type.bounds, self._range(core, known or {}))
+        if known and isinstance(core, c.Ref | c.At | c.Var) and core in known:
+            return meet(found, known[core])
+        return found
 
     def _range(self, core: c.Core, known: Ranges) -> Interval:
         match core:
@@ -56,7 +76,7 @@ class Facts:
             case c.At():
                 return self.range_of(core.base, known)
             case c.If():
-                return join(*(self.range_of(x, known) for x in (core.then, core.otherwise)))
+                return join(*(self.range_of(x, own) for x, own in self.branches(core, known)))
             case c.Stack():
                 return join(*(self.range_of(item, known) for item in core.items))
             case c.Lookup():
@@ -71,15 +91,59 @@ class Facts:
                 return self._of_apply(core, known)
         return core.type.bounds
 
+    def branches(self, core: c.If, known: Ranges) -> Iterator[tuple[c.Core, Ranges]]:
+        """Each branch, with what is known where it is taken."""
+        yield core.then, self._given(core.condition, True, known)
+        yield core.otherwise, self._given(core.condition, False, known)
+
+    def _given(self, condition: c.Core, holds: bool, known: Ranges) -> Ranges:
+        if not isinstance(condition, c.Apply):
+            return known
+        values = [value for _, value in condition.arguments]
+        word = condition.function
+        if word == "not":
+            return self._given(values[0], not holds, known)
+        if word == ("and" if holds else "or"):
+            return self._given(values[1], holds, self._given(values[0], holds, known))
+        word = word if holds else _OPPOSITES.get(word, "")
+        if word not in _OPPOSITES or word == "not_equal":
+            return known
+        left, right = values
+        narrowed: dict[str | c.Core, Interval] = {
+            left: self._beside(left, word, right, known),
+            right: self._beside(right, _MIRRORED.get(word, word), left, known),
+        }
+        return {**known, **narrowed}
+
+    def _beside(self, core: c.Core, word: str, other: c.Core, known: Ranges) -> Interval:
+        """The range of what compares like this with another."""
+        low, high = self.range_of(other, known)
+        # The next whole number is one further; a real number may be as close as it likes.
+        step = 1 if core.type.whole and other.type.whole and word in ("less", "greater") else 0
+        if word in ("less", "less_equal"):
+            low, high = -inf, high - step
+        elif word in ("greater", "greater_equal"):
+            low, high = low + step, inf
+        return meet(self.range_of(core, known), (low, high))
+
     def _of_node(self, core: c.Ref) -> Interval:
-        """That of its definition; inside of which it has the range of its type."""
+        """That of its definition; inside of which it has what is assumed of it."""
         if core.name not in self.pieces:
             return core.type.bounds
         if core.name not in self.ranges:
-            self.ranges[core.name] = core.type.bounds
-            bodies = [piece.body for piece in self.pieces[core.name]]
-            parts = [self.range_of(body) for body in bodies if isinstance(body, c.Core)]
-            self.ranges[core.name] = join(*parts)
+            # By induction: a recurrence that keeps 0 or above as long as it was there stays there.
+            before = dict(self.ranges)
+            if self._assume(core, meet(core.type.bounds, (0.0, inf)))[0] < 0:
+                self.ranges = before
+                self._assume(core, core.type.bounds)
+        return self.ranges[core.name]
+
+    def _assume(self, core: c.Ref, hypothesis: Interval) -> Interval:
+        """The range of its definition, if this is what it has inside of it."""
+        self.ranges[core.name] = hypothesis
+        bodies = [piece.body for piece in self.pieces[core.name]]
+        parts = [self.range_of(body) for body in bodies if isinstance(body, c.Core)]
+        self.ranges[core.name] = join(*parts)
         return self.ranges[core.name]
 
     def _of_reduction(self, core: c.Reduce, known: Ranges) -> Interval:
@@ -119,6 +183,19 @@ class Facts:
         if row.signature.result.domain == "num" and row.name in ("max", "min") and len(given) == 1:
             return given[0]
         return range_of_function(row, by_name, core.type.bounds)
+
+    def difference(self, high: c.Core, low: c.Core) -> Interval:
+        """The range of high - low, in which what both have in common cancels."""
+        total: dict[c.Core | None, float] = {}
+        _add_linear(self._defined(high), 1.0, total)
+        _add_linear(self._defined(low), -1.0, total)
+        constant = total.pop(None, 0.0)
+        ends = constant, constant
+        for core, weight in total.items():
+            if core is not None and weight:
+                part = OPERATORS["multiply"](self.range_of(core), (weight, weight))
+                ends = OPERATORS["add"](ends, part)
+        return ends
 
     def _is_share(self, part: c.Core, whole: c.Core, known: Ranges) -> bool:
         """x / (x + y) with both 0 or above, and x[i] / sum(x)."""

@@ -84,6 +84,7 @@ PLAIN: dict[str, Callable[..., float]] = {
 def range_of_function(row: FunctionRow, given: dict[str, Interval], result: Interval) -> Interval:
     """A function that rises or falls in every argument has its ends where they have theirs."""
     rising, falling = row.rising.split(), row.falling.split()
+    result = meet(row.within, result)
     if row.name not in PLAIN or not given.keys() <= {*rising, *falling}:
         return result
     low = [ends[name in falling] for name, ends in given.items()]

@@ -121,6 +121,10 @@ class Real(_Number):
     word = "real"
 
 
+class Truth(Real):
+    """What a soft statement has for true or false: a number between them."""
+
+
 class Int(_Number):
     word = "int"
 
@@ -195,6 +199,13 @@ class Type(Record):
     def bounds(self) -> tuple[float, float]:
         return getattr(self.domain, "lower", -inf), getattr(self.domain, "upper", inf)
 
+    @property
+    def softened(self) -> Type:
+        """That of a mean of such values; a label has none."""
+        if isinstance(self.domain, Bool):
+            return self.replace(domain=TRUTH)
+        return self.replace(domain=Real(*self.bounds)) if isinstance(self.domain, Int) else self
+
     def __str__(self) -> str:
         word = self.constraint or str(self.domain)
         return word + (show_shape(self.shape) if self.shape else "")
@@ -203,6 +214,7 @@ class Type(Record):
 UNKNOWN = Type(Unknown())
 REAL = Type(Real())
 BOOL = Type(Bool())
+TRUTH = Truth(0, 1)
 
 
 def number_type(whole: bool, lower: float, upper: float, shape: Shape = ()) -> Type:
@@ -215,8 +227,8 @@ def join_domains(a: Domain, b: Domain) -> Domain | None:
         return Unknown()
     if isinstance(a, IndexOf) and isinstance(b, IndexOf):
         return IndexOf(a.dim) if same_axis(a.dim, b.dim) else None
-    if isinstance(a, Bool) and isinstance(b, Bool):
-        return a
+    if isinstance(a, Bool | Truth) and isinstance(b, Bool | Truth):
+        return a if isinstance(a, Truth) else b
     first, second = Type(a), Type(b)
     if not (first.numeric and second.numeric):
         return None

@@ -22,6 +22,7 @@ def _truncated(name: str, **facts: Any) -> Iterator[Distribution]:
             f"{name}(location, scale) given that it lies {where}",
             "reparametrised quantile",
             edges=tuple(own),
+            ascending=tuple(own) if len(own) == 2 else (),
             **facts,
         )
 
@@ -124,6 +125,7 @@ INTERVALS = (
         "constant density between `lower` and `upper`",
         "reparametrised quantile",
         edges=("lower", "upper"),
+        ascending=("lower", "upper"),
         symmetric="kinked",
     ),
     distribution(
@@ -132,6 +134,7 @@ INTERVALS = (
         "between `lower` and `upper`, with a uniform logarithm",
         "reparametrised quantile",
         edges=("lower", "upper"),
+        ascending=("lower", "upper"),
     ),
     *_truncated("Normal"),
     *_truncated("Cauchy", moments=False),

@@ -158,6 +158,7 @@ COUNTS = (
         "a whole number from `lower` to `upper`, both included",
         "quantile",
         edges=("lower", "upper"),
+        ascending=("lower", "upper"),
     ),
 )
 

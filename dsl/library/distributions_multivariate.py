@@ -104,6 +104,7 @@ MATRICES = (
         "the sum of `df` outer products of Gaussians with covariance `scale`; the mean is df * "
         "scale",
         "reparametrised",
+        degrees="df",
         family="Wishart",
     ),
     distribution(
@@ -111,18 +112,21 @@ MATRICES = (
         "WishartCholesky(concentration=df, scale_tril=chol)",
         "the lower Cholesky factor of Wishart(df, chol @ transpose(chol))",
         "reparametrised",
+        degrees="df",
     ),
     distribution(
         "InverseWishart(df: positive, scale: covariance[N, N]) -> covariance[N, N]",
         "InverseWishart(concentration=df, scale_matrix=scale)",
         "its inverse is Wishart(df, inv(scale)); the mean is scale / (df - N - 1)",
         "reparametrised",
+        degrees="df",
     ),
     distribution(
         "InverseWishartCholesky(df: positive, chol: cholesky[N, N]) -> cholesky[N, N]",
         "InverseWishartCholesky(concentration=df, scale_tril=chol)",
         "the lower Cholesky factor of InverseWishart(df, chol @ transpose(chol))",
         "reparametrised",
+        degrees="df",
     ),
 )
 

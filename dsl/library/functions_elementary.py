@@ -1,5 +1,7 @@
 """Functions of numbers, applied elementwise."""
 
+from math import inf, pi
+
 from .rows import FunctionRow as Row
 
 POWERS = (
@@ -19,36 +21,46 @@ POWERS = (
 )
 
 ANGLES = (
-    Row("sin(x: real) -> real", "sine of an angle in radians", "jnp.sin"),
-    Row("cos(x: real) -> real", "cosine of an angle in radians", "jnp.cos"),
+    Row("sin(x: real) -> real", "sine of an angle in radians", "jnp.sin", within=(-1, 1)),
+    Row("cos(x: real) -> real", "cosine of an angle in radians", "jnp.cos", within=(-1, 1)),
     Row("tan(x: real) -> real", "tangent of an angle in radians", "jnp.tan"),
     Row(
         "asin(x: real) -> real",
         "the angle from -pi/2 to pi/2 whose sine is x",
         "jnp.arcsin",
         rising="x",
+        within=(-pi / 2, pi / 2),
     ),
     Row(
         "acos(x: real) -> nonnegative",
         "the angle from 0 to pi whose cosine is x",
         "jnp.arccos",
         falling="x",
+        within=(0, pi),
     ),
     Row(
         "atan(x: real) -> real",
         "the angle from -pi/2 to pi/2 whose tangent is x",
         "jnp.arctan",
         rising="x",
+        within=(-pi / 2, pi / 2),
     ),
     Row(
         "atan2(y: real, x: real) -> real",
         "the angle from -pi to pi of the point (x, y)",
         "jnp.arctan2",
         jumps="y",
+        within=(-pi, pi),
     ),
     Row("sinh(x: real) -> real", "hyperbolic sine", "jnp.sinh", rising="x"),
-    Row("cosh(x: real) -> positive", "hyperbolic cosine", "jnp.cosh"),
-    Row("tanh(x: real) -> real", "hyperbolic tangent, between -1 and 1", "jnp.tanh", rising="x"),
+    Row("cosh(x: real) -> positive", "hyperbolic cosine", "jnp.cosh", within=(1, inf)),
+    Row(
+        "tanh(x: real) -> real",
+        "hyperbolic tangent, between -1 and 1",
+        "jnp.tanh",
+        rising="x",
+        within=(-1, 1),
+    ),
     Row("asinh(x: real) -> real", "inverse of sinh", "jnp.arcsinh", rising="x"),
     Row("acosh(x: positive) -> nonnegative", "inverse of cosh, for x from 1 up", "jnp.arccosh"),
     Row("atanh(x: real) -> real", "inverse of tanh, for x between -1 and 1", "jnp.arctanh"),
@@ -60,12 +72,14 @@ SPECIAL = (
         "error function, between -1 and 1",
         "jax.scipy.special.erf",
         rising="x",
+        within=(-1, 1),
     ),
     Row(
         "erfc(x: real) -> nonnegative",
         "1 - erf(x), exact for large x",
         "jax.scipy.special.erfc",
         falling="x",
+        within=(0, 2),
     ),
     Row("erfinv(x: real) -> real", "inverse of erf, for x in (-1, 1)", "jax.scipy.special.erfinv"),
     Row("Phi(x: real) -> unit", "distribution function of the standard normal", rising="x"),
@@ -89,7 +103,7 @@ SPECIAL = (
 )
 
 ROUNDING = (
-    Row("sign(x: real) -> int", "-1, 0 or 1", jumps="x", rising="x"),
+    Row("sign(x: real) -> int", "-1, 0 or 1", jumps="x", rising="x", within=(-1, 1)),
     Row("step(x: real) -> bool", "x >= 0, so step(0) is true", jumps="x"),
     Row("floor(x: real) -> int", "the largest whole number up to x", jumps="x", rising="x"),
     Row("ceil(x: real) -> int", "the smallest whole number from x up", jumps="x", rising="x"),

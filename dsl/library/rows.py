@@ -7,6 +7,7 @@ empty, and `why_not` says why.
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from math import inf
 from typing import Any, Literal
 
 from ..record import NOTHING, Record
@@ -47,6 +48,8 @@ class FunctionRow(LibraryRow):
     kinks: str = ""
     rising: str = ""
     falling: str = ""
+    within: tuple[float, float] = (-inf, inf)
+    """The ends of its values, where its type does not have them."""
 
     @property
     def hard(self) -> bool:
@@ -100,6 +103,10 @@ class Distribution(LibraryRow):
     doc: str
     reparametrised: bool = False
     """A draw is a differentiable function of the arguments and of noise without them."""
+    ascending: tuple[str, ...] = ()
+    """Arguments of which the first is below the second, or for whole numbers not above it."""
+    degrees: str = ""
+    """The argument that is above the number of rows of a draw less one."""
     edges: tuple[str, ...] = ()
     """Arguments that move an end of the support: a score leaves out what happens there."""
     kinked: tuple[str, ...] = ()
@@ -181,6 +188,8 @@ def distribution(text: str, numpyro: str, doc: str, facts: str = "", **more: Any
 
 REASONS: dict[str, str] = {
     "reparametrised": "its draws are whole numbers",
+    "ascending": "no two of its arguments have to be in order",
+    "degrees": "its draws are no matrices with degrees of freedom",
     "edges": "its support does not move",
     "kinked": "its log density is smooth in all arguments",
     "location_scale": "no two arguments shift and scale its draws",

@@ -147,7 +147,7 @@ def _lower_if(core: c.If, scope: Scope) -> Value:
     otherwise = guarded(core.otherwise, negation(core.condition), core.then)
     both = (guarded(core.then, core.condition, core.otherwise), otherwise)
     branches = [as_number(lower(part, scope), part.type, core.type) for part in both]
-    values = [lower(core.condition, scope), *branches]
+    values = [lower(core.condition, scope.replace(soft=None)), *branches]
     return call_aligned("jnp.where", values, len(core.type.shape), scope)
 
 

@@ -71,8 +71,11 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
         names = {i.name for i in inputs}
         hard = [x for x in dict.fromkeys(_hard_parts(body)) if _reads(x, names)]
         often = [x for x in hard if isinstance(x, c.Apply) and x.function in ROUNDING]
-        once = [x for x in hard if x not in often]
-        tests = pack(pack(map(of_inputs, own)) for own in (once, often))
+        # What is compared may turn back and cross again close by: it is cut where it turns, too.
+        gaps = {x: gap for x in hard if (gap := _gap(x)) is not None}
+        once = [x for x in hard if x not in often and x not in gaps]
+        groups = (once, often, [*gaps], [*gaps.values()])
+        tests = pack(pack(map(of_inputs, own)) for own in groups)
         panels = const(options.get("panels", PANELS))
         given = [mean, tests, centres, scale, log_density, pack(map(const, ends)), panels]
     return Value(call(path, *given), axes, rank)
@@ -87,6 +90,28 @@ def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
         taken.add(own)
         centre = lower(core, scope.replace(soft=None))
         yield _Input(core, own, len(core.type.shape), centre)
+
+
+def _gap(core: c.Core) -> c.Core | None:
+    """left - right of a comparison, where it is not a straight line, which crosses once."""
+    if not (isinstance(core, c.Apply) and core.function in COMPARISONS):
+        return None
+    (_, left), (_, right) = core.arguments
+    if core.type.shape or (_is_straight(left) and _is_straight(right)):
+        return None
+    return c.Apply(core.span, REAL, "subtract", (("a", left), ("b", right)))
+
+
+def _is_straight(core: c.Core) -> bool:
+    if isinstance(core, c.Apply):
+        values = [value for _, value in core.arguments]
+        if core.function in ("multiply", "divide"):
+            fixed = values if core.function == "multiply" else values[1:]
+            is_scaled = any(isinstance(value, c.Const) for value in fixed)
+            return is_scaled and all(map(_is_straight, values))
+        is_linear = core.function in ("add", "subtract", "negate")
+        return is_linear and all(map(_is_straight, values))
+    return isinstance(core, c.Var | c.Ref | c.At | c.Const)
 
 
 def _reads(core: c.Core, names: set[str]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph import core as c
-from ..graph.types import Bool, Real
+from ..graph.types import Bool, IndexOf, Real, Truth
 from .arrays import lower_at
 from .code import Code, call, const, function, infix, name, negative, number, summed
 from .scope import Scope, Value, align, joint_axes
@@ -13,11 +13,15 @@ from .shapes import Lower, as_array, call_aligned, call_mapped, full, is_whole, 
 
 def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
     """None where softness changes nothing."""
+    if isinstance(core.type.domain, Bool) and not isinstance(core, c.Const):
+        return _hard(core, scope, lower)
+    if isinstance(core, c.If) and isinstance(core.type.domain, IndexOf):
+        return lower(core, scope.replace(soft=None))
     if isinstance(core, c.Apply) and core.function == "branch_variance":
         return _variance(core.arguments[0][1], scope, lower)
     if isinstance(core, c.Apply) and core.function in _APPLY:
         return _APPLY[core.function](core, scope, lower)
-    if isinstance(core, c.If):
+    if isinstance(core, c.If) and isinstance(core.condition.type.domain, Truth):
         values = [lower(part, scope) for part in c.parts(core)]
         return call_aligned(scope.needs.helper("soft_if"), values, len(core.type.shape), scope)
     if isinstance(core, c.Loop):
@@ -28,8 +32,8 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
         return _soft_at(core, scope, lower)
     if isinstance(core, c.Const) and isinstance(core.value, bool):
         return Value(const(float(core.value)))
-    if isinstance(core, c.Ref | c.At) and isinstance(core.type.domain, Bool):
-        return _hard(core, scope, lower)
+    if isinstance(core, c.Reduce) and core.where and isinstance(core.where.type.domain, Truth):
+        return lower(_weighed(core, core.where), scope)
     if isinstance(core, c.Reduce) and core.operator in ("all", "any"):
         inside = scope.inside(*core.binders)
         own = tuple(b.name for b in core.binders)
@@ -43,6 +47,13 @@ def lower_soft(core: c.Core, scope: Scope, lower: Lower) -> Value | None:
             )
         return Value(code, outer, 0)
     return None
+
+
+def _weighed(core: c.Reduce, where: c.Core) -> c.Core:
+    """sum[k where c] x = sum[k] (if c then x else 0): the condition is a weight (CF15)."""
+    outside = c.Const(core.span, core.body.type, c.WEIGHED[core.operator])
+    body = c.If(core.span, core.type, where, core.body, outside)
+    return core.replace(where=None, body=body)
 
 
 def _option(scope: Scope, key: str, default: object) -> Any:
@@ -79,9 +90,9 @@ def _soft_apply(core: c.Apply, scope: Scope, lower: Lower) -> Value:
         operand = lower(core.arguments[0][1], scope)
         return operand.replace(code=_one_less(operand.code))
     is_equality = word in ("equal", "not_equal")
-    if is_equality and not any(isinstance(a.type.domain, Real) for _, a in core.arguments):
-        return _hard(core, scope, lower)
     operands, axes, rank = _operands(core, scope, lower)
+    if word in _OF_TRUTHS and all(_is_truth(value) for _, value in core.arguments):
+        return Value(_of_truths(word, operands, scope), axes, rank)
     if word in ("and", "or"):
         path = scope.needs.helper(f"soft_{word}_{_option(scope, 'logic', 'product')}")
         return Value(call(path, *operands), axes, rank)
@@ -95,6 +106,33 @@ def _soft_apply(core: c.Apply, scope: Scope, lower: Lower) -> Value:
     if word == "sign":
         code = infix(infix(const(2), "*", code), "-", const(1))
     return Value(_one_less(code) if word == "not_equal" else code, axes, rank)
+
+
+def _of_truths(word: str, operands: list[Code], scope: Scope) -> Code:
+    """a == b is `if a then b else not b`, and a < b is `if a then false else b`: of two truths,
+    independent of each other (CF12, CF16).
+    """
+    a, b = operands
+    chosen = {"same": b, "other": _one_less(b), "true": const(1.0), "false": const(0.0)}
+    then, otherwise = (chosen[choice] for choice in _OF_TRUTHS[word])
+    return call(scope.needs.helper("soft_if"), a, then, otherwise)
+
+
+_OF_TRUTHS = {
+    "equal": ("same", "other"),
+    "not_equal": ("other", "same"),
+    "less": ("false", "same"),
+    "less_equal": ("same", "true"),
+    "greater": ("other", "false"),
+    "greater_equal": ("true", "other"),
+}
+"""What a comparison is where the first truth holds, and where it does not."""
+
+
+def _is_truth(core: c.Core) -> bool:
+    """A truth value, or the number of one."""
+    is_zero_or_one = isinstance(core, c.Const) and core.type.whole and core.value in (0, 1)
+    return isinstance(core.type.domain, Bool | Truth) or is_zero_or_one
 
 
 def _one_less(code: Code) -> Code:

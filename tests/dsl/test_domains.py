@@ -154,3 +154,102 @@ def test_a_probability_may_be_written_as_a_whole_number(law: str) -> None:
     with jax.numpy_dtype_promotion("standard"):  # which NumPyro needs to draw
         drawn = dpc.parse(f"x ~ {law}\n").sample(jax.random.key(0), {}, {}, n=3)["x"]
     assert np.all(np.asarray(drawn, int) == (1 if law.startswith("Bernoulli") else 0))
+
+
+# ---- supports that are empty, zeros, what is undefined, constants
+
+DRAWN = "g ~ Normal(0, 1)\nh ~ Normal(0, 1)\nzb ~ Bernoulli(0.5)\nzp ~ Poisson(2.0)\nx ~ "
+WRONG = [
+    "Uniform(1,0)",
+    "Uniform(1,1)",
+    "LogUniform(3,1)",
+    "DiscreteUniform(3,1)",
+    "TruncatedNormal(0,1,lower=2,upper=1)",
+    "Dirichlet([0.0,1.0])",
+    "Normal(0, 0)",
+    "Dirichlet([1.0,-1.0])",
+    "OrderedLogistic(0,[2.0,1.0])",
+    "MultivariateNormal([0.0,0.0],[[1,2],[2,1]])",
+    "Wishart(0.5, eye(K))",
+]
+DOUBTFUL = [
+    "Uniform(g,h)",
+    "Uniform(g,1)",
+    "Normal(0, sqrt(g))",
+    "Normal(0, max(g,0))",
+    "Normal(0, zb)",
+    "Gamma(zp,1)",
+    "Normal(0, sin(b))",
+    "Normal(0, cos(b))",
+    "Normal(0, b^0.5)",
+    "Normal(0, relu(b))",
+    "Normal(0, zb * s)",
+    "Normal(0, if g > 0 then 0 else 1)",
+    "Normal(0, floor(s))",
+    "Bernoulli(sqrt(b) / (1 + sqrt(b)))",
+]
+SOUND = [
+    "Uniform(0,1)",
+    "Uniform(g, g + s)",
+    "Uniform(-s, s)",
+    "Uniform(g, g + 1)",
+    "Uniform(s, s + exp(g))",
+    "DiscreteUniform(1,1)",
+    "Normal(0, if b > 0 then b else 1)",
+    "Normal(0, if b > 0 and g > 0 then b * g else 1)",
+    "Normal(0, if not (b <= 0) then sqrt(b) else 1)",
+    "Normal(0, if b >= s then b else 1)",
+    "Normal(0, if zp > 0 then zp else 1)",
+    "Normal(0, 2 + sin(b))",
+    "Normal(0, cosh(b))",
+    "Normal(0, s)",
+    "Normal(0, exp(b))",
+    "Normal(0, b^2 + 1)",
+    "Normal(0, zb + 1)",
+    "Normal(0, abs(b))",
+    "Gamma(s, p)",
+    "MultivariateNormal([0.0,0.0],[[2,1],[1,2]])",
+    "OrderedLogistic(b, [0, 1, 2.5])",
+    "Normal(0, max(b, s))",
+    "Normal(0, sqrt(s))",
+    "Normal(0, sqrt(sum(w)))",
+    "Normal(0, zb * 2 + s)",
+    "TruncatedNormal(0,1,lower=b,upper=b+1)",
+]
+
+
+@pytest.mark.parametrize("law", WRONG)
+def test_what_is_surely_outside_is_an_error(law: str) -> None:
+    assert [code for code, _ in found(DRAWN + law)] == ["E0403"]
+
+
+@pytest.mark.parametrize("law", DOUBTFUL)
+def test_what_may_be_outside_is_warned_of_with_a_mend(law: str) -> None:
+    ((code, help),) = found(DRAWN + law)
+    assert code == "W0401"
+    assert help
+
+
+@pytest.mark.parametrize("law", SOUND)
+def test_branches_orders_and_bounded_functions_are_proved(law: str) -> None:
+    assert found(DRAWN + law) == []
+
+
+def test_a_mistake_in_a_type_is_said_once() -> None:
+    assert [code for code, _ in found("x : real(lower=b) ~ Normal(0, 1)")] == ["E0108"]
+    assert [code for code, _ in found("x : real(lower=0, upper=0) ~ Normal(0, 1)")] == ["E0215"]
+
+
+def test_a_count_may_be_cut_to_one_number() -> None:
+    assert found("x : int(upper=0) ~ Poisson(2.5)") == []
+
+
+@pytest.mark.parametrize("row", [row for row in FUNCTIONS if row.within[0] > -np.inf])
+def test_bounded_functions_keep_to_their_ends(row: FunctionRow) -> None:
+    low, high = row.within
+    count = len(row.signature.params)
+    at = np.random.default_rng(0).uniform(-3, 3, (count, 500))
+    value = np.asarray(resolve(row.body)(*jnp.asarray(at)))
+    value = value[np.isfinite(value)]
+    assert low - 1e-6 <= value.min()
+    assert value.max() <= high + 1e-6

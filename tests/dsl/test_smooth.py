@@ -322,3 +322,19 @@ def test_a_narrow_window_is_not_overlooked(width: float) -> None:
     model = dpc.parse(text + "minimize y\n")
     mean = stats.norm.cdf(0.2 + width - 0.1) - stats.norm.cdf(0.2 - width - 0.1)
     assert np.isclose(float(model.value({"x": 0.1}, {}, {})), mean, rtol=1e-9)
+
+
+def test_two_crossings_close_together_are_both_found() -> None:
+    """P(|x| > 0.01) by the normal distribution; sin(20 x) > 0.5 on intervals of a third."""
+    model = model_of(
+        "y := if x^2 > 0.0001 then 1 else 0 with smooth(gaussian, scale=2, over=x)",
+        "s := if sin(20 * x) > 0.5 then 1 else 0 with smooth(gaussian, scale=2, over=x)",
+    )
+    law = stats.norm(0.4, 2)
+    found = values_of(model)
+    np.testing.assert_allclose(found["y"], 1 - law.cdf(0.01) + law.cdf(-0.01), rtol=1e-9)
+    first = (np.pi / 6 + 2 * np.pi * np.arange(-60, 60)) / 20
+    expected = np.sum(law.cdf(first + np.pi / 30) - law.cdf(first))
+    np.testing.assert_allclose(found["s"], expected, rtol=1e-4)
+    slope = jax.grad(run(model, "y"))(model.init())["x"]
+    np.testing.assert_allclose(slope, law.pdf(0.01) - law.pdf(-0.01), rtol=1e-6)

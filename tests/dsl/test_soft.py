@@ -197,3 +197,78 @@ def test_equality_with_a_whole_number_is_soft_like_any_other() -> None:
     ]
     assert 0 < values[0] < 1
     assert values[0] == values[1]
+
+
+# ---- truth values as numbers
+
+
+def p(*places: float) -> Any:
+    """P(a > place) under logistic noise of scale 0.1, at a = 0.3."""
+    found = special.expit((0.3 - np.array(places)) / 0.1)
+    return found if len(places) > 1 else found[0]
+
+
+TRUTHS: dict[str, Any] = {
+    "(a > 0.2) * 3": 3 * p(0.2),
+    "-(a > 0.2) + n": 3 - p(0.2),
+    "n * (a > 0.2)^2 / 2": 1.5 * p(0.2) ** 2,
+    "sum[i in N] (a > 0.1 * i)": sum(p(0, 0.1, 0.2, 0.3)),
+    "mean[i in N] n * (a > 0.1 * i)": 3 * np.mean(p(0, 0.1, 0.2, 0.3)),
+    "sum([a > 0.2, a > 0.4])": sum(p(0.2, 0.4)),
+    "exp(a > 0.2)": np.exp(p(0.2)),
+    "max(a > 0.2, a > 0.4) * n": 3 * p(0.2),
+    "n * [1, 4][argmax([a, 0.2])]": 3 * (4 - 3 * p(0.2)),
+    "n * sign(a - 0.2)": 3 * (2 * p(0.2) - 1),
+    "n * (if a > 0.2 then 1 else 2)": 3 * (2 - p(0.2)),
+    "(a > 0.2) == (a > 0.4)": p(0.2) * p(0.4) + (1 - p(0.2)) * (1 - p(0.4)),
+    "(a > 0.2) != (a > 0.4)": p(0.2) + p(0.4) - 2 * p(0.2) * p(0.4),
+    "if (a > 0.2) > (a > 0.4) then n else 0": 3 * p(0.2) * (1 - p(0.4)),
+    "(a > 0.2) <= (a > 0.4)": 1 - p(0.2) * (1 - p(0.4)),
+    "(a > 0.2) == 1": p(0.2),
+    "v[if a > 0.2 then low else high]": 2 - 1.5 * p(0.2),
+    "sum[i in N where a > 0.1 * i] i": [0, 1, 2, 3] @ p(0, 0.1, 0.2, 0.3),
+    "sum[i in N where i < 2] (a > 0.1 * i)": sum(p(0, 0.1)),
+    "prod[i in N where a > 0.1 * i] 2": np.prod(1 + p(0, 0.1, 0.2, 0.3)),
+    "any[i in N where a > 0.1 * i] (i > 1)": 1 - np.prod(1 - p(0.2, 0.3)),
+    "all[i in N where a > 0.1 * i] (i > 1)": np.prod(1 - p(0, 0.1)),
+    "if n > 3 then n else 0": 0,
+}
+
+
+@pytest.mark.parametrize("body", TRUTHS)
+def test_a_soft_truth_value_is_a_number_between_0_and_1(body: str) -> None:
+    """Truths are probabilities of independent events: the law of total expectation by hand."""
+    text = "dim N = 4\ndata n : int = 3\nparam a : real = 0.3\n"
+    text += "dim L = low | high\ndata v[L] : real = [0.5, 2]\n"
+    model = dpc.parse(f"{text}y := {body} with soft(logistic, scale=0.1)\nz := y * n\n")
+    found = model.evaluate(model.init(), model.bind())
+    np.testing.assert_allclose(found["y"], TRUTHS[body], rtol=1e-6)
+    np.testing.assert_allclose(found["z"], 3 * TRUTHS[body], rtol=1e-6)
+
+
+def test_a_named_soft_truth_is_read_by_other_soft_statements() -> None:
+    text = "param a : real = 0.3\nb := a > 0.2 with soft(logistic, scale=0.1)\n"
+    text += "y := if b and a > 0.4 then 3 else 0 with soft(logistic, scale=0.1)\nminimize 3 * b\n"
+    model = dpc.parse(text)
+    assert model.evaluate(model.init(), model.bind())["y"] == pytest.approx(3 * p(0.2) * p(0.4))
+    slope = 30 * p(0.2) * (1 - p(0.2))
+    assert model.gradient(model.init())["a"] == pytest.approx(slope)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "help"),
+    [
+        ("y := if b then 1 else 0", "E0206", "a soft statement made it a number between 0 and 1"),
+        ("y := max[i in N where a > i] i with soft(logistic)", "E0704", "with smooth(...)"),
+        ("y := f(a > 0) with soft(logistic)", "E0201", "write its body here"),
+        ("y := if a > 0 then i else j with soft(logistic)", "W0701", "smooth the whole statement"),
+        ("y := k * 2 with soft(logistic)", "W0701", "in the place of `k`"),
+    ],
+)
+def test_what_stays_hard_is_said(line: str, code: str, help: str) -> None:
+    text = "dim N = 4\nparam a : real = 0.3\nb := a > 0.2 with soft(logistic)\nk := (a > 0) * 2\n"
+    text += "data i : N = 1\ndata j : N = 2\nfn f(c: bool) -> real = if c then 1 else 0\n"
+    found = check_source(Source("x.dp", f"{text}{line}\nminimize a * f(true) * b * k * i * j\n"))
+    (said,) = [d for d in found.diagnostics if d.code in (code, "E0704") and d.code != "W0501"]
+    assert said.code == code
+    assert help in said.help

@@ -346,3 +346,24 @@ def test_a_printed_program_runs_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "dpc" not in [line for line in path.read_text().splitlines() if "import" in line]
     assert "log_prob: -" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "low", "high"),
+    [(-50, 1, 0, np.inf), (0, 0.1, 6, 7), (0, 0.1, -7, -6), (300, 1, -np.inf, 0), (0, 1, -1, 2)],
+)
+def test_a_normal_is_cut_as_far_out_as_one_likes(
+    mean: float, sd: float, low: float, high: float
+) -> None:
+    """SciPy's truncnorm, which works with logarithms."""
+    bounds = [f"lower={low}"] if np.isfinite(low) else []
+    bounds += [f"upper={high}"] if np.isfinite(high) else []
+    model = dpc.parse(f"x : real({', '.join(bounds)}) ~ Normal({mean}, {sd})\n")
+    truth = stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
+    draws = np.asarray(model.sample(jax.random.key(0), n=2000)["x"])
+    assert np.all((draws >= low) & (draws <= high))
+    # A right sampler fails once in ten thousand seeds.
+    assert stats.kstest(draws, truth.cdf).pvalue > 1e-4
+    for x in draws[:5]:
+        found = model.log_prob({}, {"x": jax.numpy.asarray(x)})
+        np.testing.assert_allclose(found, truth.logpdf(x), rtol=1e-6)

@@ -8,7 +8,7 @@ from jax import lax
 def as_real(x: float | jax.Array) -> jax.Array:
     """x as floating point: whole numbers and truths become the default float, floats stay."""
     x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x * 1.0
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else jnp.asarray(x, float)
 
 
 # ---- powers and logarithms

@@ -105,8 +105,9 @@ def integrated_mean(
     over the others.
 
     Gauss and Legendre's rule between all places where f or a test jumps with the others in their
-    places. The first tests jump at most once in a panel; the others, which round, once in a cell:
-    one of 16 in a panel, of 4 where there are two inputs.
+    places. The first tests jump at most once in a panel; those that round once in a cell: one of
+    16 in a panel, of 4 where there are two inputs; comparisons of what is no straight line once
+    between the places where the gap between both sides turns, of which each cell has one.
     """
     x, *others = (as_real(value) for value in inputs)
     centre, *fixed = (lax.stop_gradient(value) for value in (x, *others))
@@ -124,9 +125,16 @@ def integrated_mean(
     def bend(u: jax.Array, *rest: jax.Array) -> jax.Array:
         return slope(lambda v: f(v, *rest), u)
 
-    once, often = tests
+    def turn(g: "Callable[..., jax.Array]") -> "Callable[..., jax.Array]":
+        return lambda u, *rest: jnp.sign(slope(lambda v: g(v, *rest), u))
+
+    once, often, bent, gaps = tests
     cuts = jump_places([probe(g) for g in (f, bend, *once)], edges[:-1], edges[1:])
     cuts += jump_places([probe(g) for g in often], fine[:-1], fine[1:])
+    if gaps:
+        turns = jump_places([probe(turn(g)) for g in gaps], fine[:-1], fine[1:])
+        fine = jnp.sort(jnp.concatenate([fine, *turns]), axis=0)
+        cuts += jump_places([probe(g) for g in bent], fine[:-1], fine[1:])
     places = jnp.sort(jnp.concatenate([edges, *cuts]), axis=0)
     nodes, weights = (rule.reshape(-1, *(1,) * places.ndim) for rule in panel_rule(x.dtype))
     widths = (places[1:] - places[:-1])[None]

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import lax
 
+from .elementary import as_real
+
 
 class Truncated(dist.Distribution):
     """P(x) / P(low <= x <= high) in between; not a number where that has no digits left."""
@@ -115,6 +117,76 @@ class Truncated(dist.Distribution):
         shape = (*sample_shape, *self.batch_shape)
         least = jnp.finfo(jnp.result_type(float)).tiny
         return self.icdf(jax.random.uniform(key, shape, minval=least))
+
+
+@jax.custom_jvp
+def ndtri_exp(level: jax.Array) -> jax.Array:
+    """The x with log(Phi(x)) = level, by Newton's steps on the logarithm, which is concave."""
+    far = -jnp.sqrt(jnp.maximum(-2 * level, 1.0))
+    near = jax.scipy.special.ndtri(jnp.exp(jnp.maximum(level, -10.0)))
+
+    def step(_: int, x: jax.Array) -> jax.Array:
+        return x - (jax.scipy.special.log_ndtr(x) - level) / hazard(x)
+
+    return jnp.where(level > -10, near, lax.fori_loop(0, 8, step, far))
+
+
+@ndtri_exp.defjvp
+def ndtri_exp_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    found = ndtri_exp(*primals)
+    return found, tangents[0] / hazard(found)
+
+
+def hazard(x: jax.Array) -> jax.Array:
+    """phi(x) / Phi(x), the derivative of log(Phi(x))."""
+    return jnp.exp(-jnp.square(x) / 2 - 0.9189385332046727 - jax.scipy.special.log_ndtr(x))
+
+
+class TruncatedGaussian(Truncated):
+    """By logarithms of Phi, on the side where they have digits: as far out as one likes."""
+
+    far = 1e4
+    """Standard deviations beyond which a normal draw never lies: an end that is not there."""
+
+    def sides(self) -> tuple[Any, Any, Any]:
+        """log(Phi) of the lower and the upper end, mirrored where both are above the mean."""
+        loc, scale = self.base.loc, self.base.scale
+        low = -self.far if self.low is None else (self.low - loc) / scale
+        high = self.far if self.high is None else (self.high - loc) / scale
+        is_above = jnp.asarray(low) > 0
+        log_cdf = jax.scipy.special.log_ndtr
+        first = log_cdf(as_real(jnp.where(is_above, -high, low)))
+        return first, log_cdf(as_real(jnp.where(is_above, -low, high))), is_above
+
+    def log_mass(self) -> jax.Array:
+        first, second, _ = self.sides()
+        return second + jnp.log(-jnp.expm1(first - second))
+
+    def mass(self) -> jax.Array:
+        return jnp.exp(self.log_mass())
+
+    def log_prob(self, value: Any) -> jax.Array:
+        is_inside = self.support(value)
+        inside = jnp.where(is_inside, value, lax.stop_gradient(self.icdf(0.5)))
+        return jnp.where(is_inside, self.base.log_prob(inside) - self.log_mass(), -jnp.inf)
+
+    def cdf(self, value: Any) -> jax.Array:
+        first, second, is_above = self.sides()
+        z = (value - self.base.loc) / self.base.scale
+        own = jax.scipy.special.log_ndtr(jnp.where(is_above, -z, z))
+        share = jnp.exp(own - second) - jnp.exp(first - second)
+        share = jnp.clip(share / -jnp.expm1(first - second), 0.0, 1.0)
+        return jnp.where(is_above, 1 - share, share)
+
+    def icdf(self, q: Any) -> jax.Array:
+        first, second, is_above = self.sides()
+        least = jnp.finfo(jnp.result_type(first)).tiny
+        share = jnp.clip(jnp.where(is_above, 1 - q, q), least, 1.0)
+        # log((1 - q) Phi(low) + q Phi(high))
+        level = second + jnp.log(share + (1 - share) * jnp.exp(first - second))
+        z = ndtri_exp(level)
+        found = self.base.loc + self.base.scale * jnp.where(is_above, -z, z)
+        return found + lax.stop_gradient(jnp.clip(found, *self.limits) - found)
 
 
 class TruncatedCount(Truncated):
