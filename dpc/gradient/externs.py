@@ -1,13 +1,14 @@
 """How smooth a function from outside is: nobody says, so it is read off its program, and probed.
 
-A function without comparisons and rounding in its traced program is smooth. One that has some may
-still be (a guard against overflow is a comparison), so it is followed along random lines: where the
-largest step between neighbours does not shrink as they draw nearer, it jumps.
+Along random lines the decisions of its program are followed. Between neighbours that decide
+otherwise the place where a decision changes is bisected, and the results on both sides are compared
+there: a step is a jump, a step of the derivative a kink. A comparison that moves with the inputs
+and is never seen to change may do so elsewhere: it is taken as a jump.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -16,14 +17,34 @@ import numpy as np
 
 from dpc.dsl.graph.breaks import Smoothness
 from dpc.dsl.graph.typed import Function
-from dpc.dsl.graph.types import Real, Type
+from dpc.dsl.graph.types import Bool, IndexOf, Real, Type
+from dpc.dsl.record import Record
 
-JUMPING = frozenset({"gt", "lt", "ge", "le", "eq", "ne", "floor", "ceil", "round", "sign"})
-CHOOSING = frozenset({"argmax", "argmin", "sort", "top_k"})
-LINES, POINTS, HALVINGS = 48, 129, 30
-REACH = 3.0
-LEAST = 1e-3
-"""A step that stays above this share of the function's size is a jump."""
+from .sites import (
+    BITS,
+    DECIDING,
+    INNER,
+    ORDERS,
+    OWN_DERIVATIVES,
+    mixed,
+    primitives,
+    run_with_sites,
+    side,
+    useful,
+)
+
+LINES, PAIRS, HALVINGS = 12, 16, 70
+FAR = np.geomspace(1e-3, 1e6, 45)
+PLACES = np.sort(np.concatenate([-FAR, np.linspace(-4.1, 4.1, 38), FAR]))
+CENTRES = (0.1, 1.0, 10.0)
+TOGETHER, LARGE = 512, 4096
+STEP, RELATIVE, BEND = 1e-6, 1e-9, 1e-5
+"""What a step of the value, of its size, and of the derivative may be by rounding."""
+FEW = 64
+"""A difference with no more values than this was seen at all of them."""
+NEAR = 1e-5
+SPLIT = 0.4871
+"""Not in the middle: between -1 and 1 that is 0, where decisions are neither of both."""
 
 
 def smoothness_of_externs(
@@ -41,64 +62,204 @@ def _smoothness(
     types = [type_ for _, type_ in row.parameters]
     if not any(isinstance(type_.domain, Real) for type_ in types):
         return "smooth"
-    random = np.random.default_rng(0)
-    start = [_example(type_, sizes, random) for type_ in types]
-    try:
-        traced = jax.make_jaxpr(function)(*start)
-    except Exception:  # whatever the caller's function raises, it raises again where it is used
-        return "smooth"
-    if not any(name in JUMPING | CHOOSING for name in _primitives(traced.jaxpr)):
-        return "smooth"
-    return "jump" if _jumps(function, types, sizes, random) else "smooth"
+    # Asked for while something else is traced, it is to run all the same.
+    with (
+        jax.ensure_compile_time_eval(),
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("standard"),
+    ):
+        lines = _Lines(function, types, sizes)
+        try:
+            program = jax.make_jaxpr(lines.at)(lines.start[0], lines.end[0], 0.5)
+        except Exception:  # whatever the caller's function raises, it raises where it is used
+            return "jump"
+        names = set(primitives(useful(program.jaxpr)))
+        if not names & (DECIDING | OWN_DERIVATIVES | set(INNER)):
+            return "smooth"
+        try:
+            return _probed(_Probe(lines, program), bool(names & OWN_DERIVATIVES))
+        except Exception:  # it cannot be followed: without a derivative, or with a loop that moves
+            return "jump"
+
+
+class _Lines:
+    """Inputs from `start` to `end`, one pair a line, and beyond."""
+
+    def __init__(self, function: Callable[..., Any], types: list[Type], sizes: Mapping[str, int]):
+        self.function, self.types = function, types
+        random = np.random.default_rng(0)
+        self.start, self.end = [], []
+        for line in range(LINES):
+            whole = [_example(type_, sizes, random) for type_ in types]
+            centre, reach = (
+                CENTRES[line % len(CENTRES)],
+                [random.normal(size=x.shape) for x in whole],
+            )
+            pairs = list(zip(whole, reach, types, strict=True))
+            self.start.append([centre * z if _is_real(t) else x for x, z, t in pairs])
+            moved = [random.normal(size=x.shape) for x in whole]
+            ends = zip(self.start[-1], moved, types, strict=True)
+            self.end.append([x + z if _is_real(t) else x for x, z, t in ends])
+        self.size = sum(np.size(x) for x in self.start[0])
+
+    def at(self, start: Any, end: Any, place: Any) -> Any:
+        """The results at a place of a line, as one vector."""
+        inputs = [
+            _within(a + place * (b - a), type_) if _is_real(type_) else a
+            for type_, a, b in zip(self.types, start, end, strict=True)
+        ]
+        return jnp.ravel(jnp.asarray(self.function(*inputs), float))
+
+
+def _is_real(type_: Type) -> bool:
+    return isinstance(type_.domain, Real)
+
+
+def _within(value: Any, type_: Type) -> Any:
+    """A number on the line as one within the bounds of the type."""
+    low, high = type_.bounds
+    if np.isfinite(low) and np.isfinite(high):
+        return low + (high - low) * jax.nn.sigmoid(value)
+    if np.isfinite(low):
+        return low + jax.nn.sigmoid(value) * jnp.sqrt(1 + value**2)
+    return high - jax.nn.sigmoid(value) * jnp.sqrt(1 + value**2) if np.isfinite(high) else value
 
 
 def _example(type_: Type, sizes: Mapping[str, int], random: np.random.Generator) -> Any:
+    """Any value of the type; its real numbers are of no interest."""
     shape = tuple(getattr(axis, "size", None) or sizes[str(axis)] for axis in type_.shape)
-    if isinstance(type_.domain, Real):
-        low, high = (np.clip(end, -REACH, REACH) for end in type_.bounds)
-        return jnp.asarray(random.uniform(low, high, shape))
-    return jnp.zeros(shape, int)
+    if _is_real(type_):
+        return np.zeros(shape)
+    if isinstance(type_.domain, Bool):
+        return jnp.asarray(random.integers(0, 2, shape), bool)
+    count = 2
+    if isinstance(type_.domain, IndexOf):
+        count = getattr(type_.domain.dim, "size", None) or sizes[str(type_.domain.dim)]
+    return jnp.asarray(random.integers(0, count, shape), jnp.int32)
 
 
-def _primitives(jaxpr: Any) -> Iterator[str]:
-    """The names of all operations, inner programs included."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                found = getattr(inner, "jaxpr", inner)
-                if hasattr(found, "eqns"):
-                    yield from _primitives(found)
+class _Seen(Record):
+    """At one input each: decisions, what moves, the value and its derivative along the line."""
+
+    decisions: np.ndarray
+    moving: np.ndarray
+    value: np.ndarray
+    slope: np.ndarray
 
 
-def _jumps(
-    function: Callable[..., Any],
-    types: list[Type],
-    sizes: Mapping[str, int],
-    random: np.random.Generator,
-) -> bool:
-    @jax.jit
-    def along(start: Any, end: Any, places: Any) -> Any:
-        """The values at these places between two inputs, one row each."""
+class _Probe:
+    """A function along lines; what is seen at many places is computed together."""
 
-        def at(place: Any) -> Any:
-            inputs = [
-                a + place * (b - a) if isinstance(type_.domain, Real) else a
-                for type_, a, b in zip(types, start, end, strict=True)
+    def __init__(self, lines: _Lines, program: Any):
+        self.lines = lines
+        self.together = TOGETHER if lines.size <= LARGE else TOGETHER // 8
+        self.names: list[str] = []
+        jaxpr = useful(program.jaxpr)
+
+        def sites(start: Any, end: Any, place: Any) -> Any:
+            given = jax.tree.leaves((start, end, place))
+            _, found = run_with_sites(jaxpr, program.consts, *given)
+            self.names = [site.name for site in found]
+            return [s.turning for s in found], [(s.decision, s.moving) for s in found]
+
+        def see(start: Any, end: Any, place: Any) -> Any:
+            one = jnp.ones_like(place)
+            value, slope = _value_and_slope(lambda t: lines.at(start, end, t), place)
+            _, turns, own = jax.jvp(lambda t: sites(start, end, t), (place,), (one,), has_aux=True)
+            decisions = [
+                jnp.sum(decided) + 7919 * mixed(side(turn))
+                for (decided, _), turn in zip(own, turns, strict=True)
             ]
-            return jnp.ravel(jnp.asarray(function(*inputs), float))
+            moving = [jnp.sum(each) for _, each in own]
+            return jnp.stack([*decisions, 0]), jnp.stack([*moving, 0.0]), value, slope
 
-        return jax.vmap(at)(places)
+        self._see = jax.jit(jax.vmap(see))
 
-    for _ in range(LINES):
-        start, end = ([_example(t, sizes, random) for t in types] for _ in range(2))
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS):
-            places = np.linspace(low, high, POINTS if (low, high) == (0.0, 1.0) else 3)
-            values = np.asarray(along(start, end, places))
-            steps = np.abs(np.diff(values, axis=0)).max(axis=1, initial=0.0)
-            worst = int(np.argmax(steps))
-            low, high = places[worst], places[worst + 1]
-        if steps.max() > LEAST * (1 + np.abs(values).max()) and np.isfinite(values).all():
-            return True
-    return False
+    def see(self, line: np.ndarray, place: np.ndarray) -> _Seen:
+        rows = [
+            self._some(line[k : k + self.together], place[k : k + self.together])
+            for k in range(0, len(line), self.together)
+        ]
+        return _Seen(*(np.concatenate(each) for each in zip(*rows, strict=True)))
+
+    def _some(self, line: np.ndarray, place: np.ndarray) -> list[np.ndarray]:
+        full = np.resize(line, self.together), np.resize(place, self.together)
+        starts, ends = (
+            [np.stack([x[k] for x in side])[full[0]] for k in range(len(self.lines.types))]
+            for side in (self.lines.start, self.lines.end)
+        )
+        return [np.asarray(each)[: len(line)] for each in self._see(starts, ends, full[1])]
+
+
+def _value_and_slope(function: Callable[[Any], Any], place: Any) -> Any:
+    try:
+        return jax.jvp(function, (place,), (jnp.ones_like(place),))
+    except TypeError:  # a custom_vjp has no forward derivative
+        return function(place), jax.jacrev(function)(place)
+
+
+# ---- the places where decisions change
+
+
+def _probed(probe: _Probe, hides: bool) -> Smoothness:
+    line = np.repeat(np.arange(LINES), len(PLACES))
+    place = np.tile(PLACES, LINES)
+    seen = probe.see(line, place)
+    if hides and _drops_derivative(probe, line, place, seen):
+        return "jump"
+    decisions = seen.decisions.reshape(LINES, len(PLACES), -1)
+    changed = decisions[:, 1:] != decisions[:, :-1]
+    for k, name in enumerate(probe.names):
+        moves = len(np.unique(seen.moving[:, k])) > FEW
+        if moves and (name in BITS or (name in ORDERS and not changed[:, :, k].any())):
+            return "jump"
+    return _across(probe, changed)
+
+
+def _across(probe: _Probe, changed: np.ndarray) -> Smoothness:
+    """What happens where decisions change: for each of them the places that are nearest to 0.
+
+    Far out a value is rounded so much that it seems to jump.
+    """
+    near = np.argsort(np.abs(PLACES[:-1]), kind="stable")
+    chosen = []
+    for k in range(len(probe.names)):
+        places = np.argwhere(changed[:, near, k].T)[:PAIRS]
+        chosen += [(k, line, near[at]) for at, line in places]
+    if not chosen:
+        return "smooth"
+    site, line, at = np.array(chosen).T
+    low, high = PLACES[at], PLACES[at + 1]
+    rows = np.arange(len(site))
+    first = probe.see(line, low).decisions[rows, site]
+    for _ in range(HALVINGS):
+        middle = low + SPLIT * (high - low)
+        same = probe.see(line, middle).decisions[rows, site] == first
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return _compared(probe.see(line, low), probe.see(line, high), high - low)
+
+
+def _compared(one: _Seen, other: _Seen, width: np.ndarray) -> Smoothness:
+    """A value that is not defined on one side ends there: in a pole, or with a kink."""
+    with np.errstate(all="ignore"):
+        size = np.fmax(np.abs(one.value), np.abs(other.value))
+        ends = np.isnan(one.value) ^ np.isnan(other.value)
+        step = np.where(ends, 0, np.abs(one.value - other.value))
+        steep = np.fmax(np.abs(one.slope), np.abs(other.slope))
+        step = np.fmax(step, steep * width[:, None])
+        infinite = np.isinf(size)
+        if np.any(infinite | (step > STEP + RELATIVE * size)):
+            return "jump"
+        bend = np.abs(one.slope - other.slope) > BEND * (1 + steep)
+        endless = np.isnan(one.slope) ^ np.isnan(other.slope)
+        return "kink" if np.any(ends | bend | endless | np.isinf(steep)) else "smooth"
+
+
+def _drops_derivative(probe: _Probe, line: np.ndarray, place: np.ndarray, seen: _Seen) -> bool:
+    """Whether the derivative that it says it has is not that of its values."""
+    some = np.abs(place) < 5
+    ends = [probe.see(line[some], place[some] + sign * NEAR) for sign in (1, -1)]
+    plain = np.all(ends[0].decisions == ends[1].decisions, axis=1)
+    found = (ends[0].value - ends[1].value) / (2 * NEAR)
+    away = np.abs(found - seen.slope[some]) > 1e-4 * (1 + np.abs(found))
+    return bool(np.mean(np.any(away, axis=1) & plain) > 0.02)

@@ -157,8 +157,9 @@ INTERVALS = (
         tails="beta_tails",
     ),
     distribution(
+        # 1.0: its density takes `xlogy` of them, which has no derivative beside a whole number.
         "Kumaraswamy(a: positive, b: positive) -> unit",
-        "Kumaraswamy(concentration1=a, concentration0=b)",
+        "Kumaraswamy(concentration1=1.0 * a, concentration0=1.0 * b)",
         "like a Beta, with the distribution function 1 - (1 - x^a)^b",
         "reparametrised",
         tails="kumaraswamy_tails",

@@ -105,7 +105,7 @@ COUNTS = (
     ),
     distribution(
         "Geometric(logits: real) -> count",
-        "Geometric(logits=logits)",
+        "Geometric(logits=1.0 * logits)",
         "the number of failures before the first success of odds exp(logits)",
         "measure_split",
         family="Geometric",

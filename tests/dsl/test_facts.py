@@ -35,6 +35,9 @@ WORDS = {name: getattr(dist, name) for name in dir(dist) if name[0].isupper()} |
 }
 NUMBERS = {"positive": 1.3, "nonnegative": 1.3, "unit": 0.4, "real": 0.7, "count": 5, "int": 2}
 NAMED = {"upper": 3.5, "df": 6.5, "n": 5}
+WHOLE = {"positive": 2, "nonnegative": 2, "real": 1}
+WHOLE_NAMED = {"lower": 1, "upper": 4, "df": 7}
+KEY = jax.random.key(2)
 LOWER = {"int": 1, "positive": 0.2, "real": -1.0}
 
 
@@ -259,3 +262,23 @@ def test_constructors_name_what_numpyro_has() -> None:
         assert all(isinstance(name, str) for name in argument_names(row))
         with pytest.raises((KeyError, ValueError)):
             evaluate(constructor(row.text), {})
+
+
+@by_row()
+def test_whole_numbers_are_arguments_like_others(row: Distribution) -> None:
+    """The density has the same derivatives whether 2 or 2.0 is written."""
+    reals = [p for p in row.signature.params if p.type.domain in WHOLE and not p.type.axes]
+    whole = {p.name: WHOLE_NAMED.get(p.name, WHOLE[p.type.domain]) for p in reals}
+    value = made(row, **{name: float(given) for name, given in whole.items()}).sample(KEY)
+    assert made(row, **whole).sample(KEY).dtype == value.dtype
+    for moved in whole:
+
+        def density(at: Any, others: dict[str, Any], moved: str = moved) -> Any:
+            return jnp.sum(made(row, **{**others, moved: at}).log_prob(value))
+
+        at = float(whole[moved])
+        floats = {name: float(given) for name, given in whole.items()}
+        found, expected = jax.grad(density)(at, whole), jax.grad(density)(at, floats)
+        np.testing.assert_allclose(found, expected)
+    if not row.discrete:
+        jax.eval_shape(jax.grad(lambda x: jnp.sum(made(row, **whole).log_prob(x))), value)
