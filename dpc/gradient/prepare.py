@@ -87,7 +87,10 @@ def _prepared(
         parts = zip(terms, found.costs, strict=True)
         split_terms = [term.replace(body=body) for term, body in parts]
         left = _needed(found.graph, split_terms)
-        losses = find_losses(left, split_terms, finder(left.functions, externs)) + poles
+        still = {pole.found.span for pole in find_losses(left, split_terms, pole_finder(left))}
+        # A quotient that was compared is none any more: its comparison was solved.
+        kept = [pole for pole in poles if pole.found.function or pole.found.span in still]
+        losses = find_losses(left, split_terms, finder(left.functions, externs)) + kept
         jumps = [loss for loss in losses if loss.found.kind == "jump"]
         useless = {n for n in found.cuts for loss in jumps if {n, f"{n}.noise"} & loss.above}
         if not useless:

@@ -21,7 +21,7 @@ from test_facts import made
 
 import dpc
 from dpc.dsl.diagnostics import DpError
-from dpc.dsl.library.bodies import truncated
+from dpc.dsl.library.bodies.source import resolve
 from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.dsl.library.rows import Distribution
 
@@ -117,11 +117,12 @@ WITH_TAILS = [row for row in DISTRIBUTIONS if row.tails and not row.discrete]
 @pytest.mark.parametrize("row", WITH_TAILS, ids=lambda row: row.name)
 def test_tails_agree_with_the_distribution_function(row: Distribution) -> None:
     base = made(row)
-    cdf, icdf, survival, inverse = getattr(truncated, row.tails)(base)
+    cdf, icdf, survival, inverse = resolve(row.tails)(base)
     for level in (0.6, 0.9):
         x = icdf(jnp.asarray(level))
         assert cdf(x) == pytest.approx(level, rel=1e-9)
-        assert base.cdf(x) == pytest.approx(level, rel=1e-9)
+        if row.cdf or row.quantile:
+            assert base.cdf(x) == pytest.approx(level, rel=1e-9)
         assert survival(x) == pytest.approx(1 - level, rel=1e-9)
         assert inverse(jnp.asarray(1 - level)) == pytest.approx(float(x), rel=1e-9)
 
@@ -174,8 +175,7 @@ def test_a_range_that_holds_the_support_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x : real(lower=1) ~ Gamma(2, 1)", "can be cut: AsymmetricLaplace, Cauchy"),
-        ("x : real(lower=0) ~ StudentT(3, 0, 1)", "write `HalfStudentT(df, scale)`"),
+        ("x : real(lower=1) ~ VonMises(0, 1)", "can be cut: AsymmetricLaplace, Beta, Cauchy"),
         ("x : int(lower=1) ~ Binomial(10, 0.3)", "can be cut: DiscreteUniform, Poisson"),
         ("x : real(lower=2) ~ Beta(1, 1)", "no draw of Beta lies there"),
         ("dim K = 2\nx : ordered[K] ~ ZeroSumNormal(K, 1)", "but ZeroSumNormal is not"),

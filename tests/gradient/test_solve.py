@@ -21,7 +21,7 @@ LEVELS = np.clip(stats.qmc.Sobol(4, seed=1).random(2**17).T, 1e-12, 1 - 1e-12)
 Z = stats.norm.ppf(LEVELS)
 HEAD = "param t : real = 0.3\n"
 TWO = HEAD + "x ~ Normal(t, 1)\ny ~ Normal(1, 1)\n"
-PLATE = "dim N = 3\n" + HEAD + "x[n in N] ~ Normal(0.1 * n + t, 1)\n"
+PLATE = "dim N = 3\n" + HEAD + "x[n in N] ~ Normal(0.1 * n + t, 1.0)\n"
 
 
 def two(t: float) -> tuple[Any, Any]:

@@ -16,7 +16,8 @@ from ..forms import arithmetic, element, index_of, is_whole, pair, whole_axis
 from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, substitute
 from ..types import REAL, Dim, IndexOf, Real, Type
-from .split import Cost, Unsolved, affine, bounds_of, definition_of, is_smoothed, negated
+from .solve import Unsolved, affine, bounds_of, definition_of, is_smoothed, negated
+from .split import Cost
 from .standard import rewrite, run_passes
 
 LOGITS = "Categorical(logits: real[N]) -> index[N]"

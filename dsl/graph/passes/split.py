@@ -22,6 +22,7 @@ from ..types import BOOL, REAL, Fixed, IndexOf, Int, Real, Type
 from .solve import (
     FLIPPED,
     IS_ABOVE,
+    Comparison,
     Unsolved,
     affine,
     as_branches,
@@ -50,8 +51,8 @@ CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 UNIFORM = "Uniform(lower: real, upper: real) -> real"
 UNIT = Type(Real(0.0, 1.0))
 
-FUEL = 24
-"""How many steps a comparison may take to be solved."""
+FUEL, MOST_STEPS = 24, 2000
+"""How deep a comparison may be, and how many steps all may take: branches of branches are many."""
 
 
 class Split(NamedTuple):
@@ -112,9 +113,10 @@ class _Splitter:
         self.source = graph.source
         self.is_final = False
         self.calls = 0
+        self.solving = 0
 
     def everything(self, costs: Sequence[Cost]) -> tuple[list[Node], list[c.Core]]:
-        self.calls = 0
+        self.calls = self.solving = 0
         nodes = [self.node(node) for node in self.graph.nodes]
         self.source = self.graph.source
         changed = [
@@ -181,8 +183,8 @@ class _Splitter:
         if not self.is_drawn(left, right):
             return None
         try:
-            sides = [self.with_definitions(side) for side in (left, right)]
-            return self.solve(span, function, *sides, FUEL)
+            left, right = self.with_definitions(left), self.with_definitions(right)
+            return self.solve(span, function, left, right, FUEL)
         except Unsolved:
             return None
 
@@ -211,15 +213,21 @@ class _Splitter:
             return c.Const(span, BOOL, function.endswith("equal"))
         if not self.is_drawn(left, right):
             return compare(function, left, right)
-        if not fuel:
+        self.solving += 1
+        if not fuel or self.solving > MOST_STEPS:
             raise Unsolved
         if not self.is_random(left):
             left, right, function = right, left, FLIPPED[function]
         parts = _two_sided(function, left, right)
         if parts is not None:
-            word, *both = parts
+            word, both = parts
             found = [self.solve(span, *one, fuel - 1) for one in both]
-            return compare(word, *found)
+            return compare(word, found[0], found[1])
+        if isinstance(left, c.Apply) and left.function == "divide":
+            (_, top), (_, bottom) = left.arguments
+            if self.is_drawn(bottom):
+                product = arithmetic("multiply", right, bottom)
+                return self.crossed(span, function, top, bottom, product, fuel)
         for one, other in ((left, right), (right, left)):
             found_branches = lifted(one, self.is_random)
             if found_branches is not None:
@@ -291,25 +299,26 @@ class _Splitter:
     def without_outermost(
         self, span: Span, function: str, left: c.Core, right: c.Core, target: c.Core, fuel: int
     ) -> c.Core:
-        """n / d > r  is  n > r * d, or the other way round where d is below 0; and so on."""
-        if not isinstance(left, c.Apply) or left.type.shape:
+        """Without the operation around the draw: x * b > r  is  x > r / b, and so on."""
+        if not isinstance(left, c.Apply) or left.type.shape or mentions(right, target):
             raise Unsolved
-        if left.function == "divide":
-            (_, top), (_, bottom) = left.arguments
-            product = arithmetic("multiply", right, bottom)
-        elif left.function == "multiply" and not mentions(right, target):
-            (_, top), (_, bottom) = left.arguments
-            if mentions(bottom, target):
-                top, bottom = bottom, top
-            if mentions(bottom, target):
-                raise Unsolved
-            product = c.Apply(span, REAL, "divide", pair(right, bottom))
-        elif mentions(right, target):
-            raise Unsolved
-        else:
+        if left.function not in ("multiply", "divide"):
             return self.solve(span, *moved(function, left, right, target), fuel - 1)
+        (_, top), (_, bottom) = left.arguments
+        if left.function == "multiply" and mentions(bottom, target):
+            top, bottom = bottom, top
+        if mentions(bottom, target):
+            raise Unsolved
+        opposite = "divide" if left.function == "multiply" else "multiply"
+        other = c.Apply(span, REAL, opposite, pair(right, bottom))
+        return self.crossed(span, function, top, bottom, other, fuel)
+
+    def crossed(
+        self, span: Span, function: str, top: c.Core, bottom: c.Core, right: c.Core, fuel: int
+    ) -> c.Core:
+        """n / d > r  is  n > r * d, or the other way round where d is below 0."""
         lower, upper = bounds_of(bottom)
-        ways = [self.solve(span, f, top, product, fuel - 1) for f in (function, FLIPPED[function])]
+        ways = [self.solve(span, f, top, right, fuel - 1) for f in (function, FLIPPED[function])]
         if lower >= 0 or upper <= 0:
             return ways[0 if lower >= 0 else 1]
         is_above = self.solve(span, "greater", bottom, number(bottom, 0.0), fuel - 1)
@@ -386,7 +395,7 @@ class _Splitter:
         return Node(f"{node.name}.{name}", kind, types[name], node.span, node.source)
 
 
-def _two_sided(function: str, left: c.Core, right: c.Core) -> tuple[Any, ...] | None:
+def _two_sided(function: str, left: c.Core, right: c.Core) -> tuple[str, list[Comparison]] | None:
     """|a| > b  is  a > b or a < -b;  max(a, b) > c  is  a > c or b > c;  and so on."""
     if not isinstance(left, c.Apply) or left.type.shape:
         return None
@@ -395,11 +404,11 @@ def _two_sided(function: str, left: c.Core, right: c.Core) -> tuple[Any, ...] | 
         exponent = values[1] if left.function == "power" else number(left, 2.0)
         right = root(right, exponent)
     if left.function == "abs" or is_even_power(left):
-        both = (function, values[0], right), (FLIPPED[function], values[0], negated(right))
-        return "or" if function in IS_ABOVE else "and", *both
+        other = FLIPPED[function], values[0], negated(right)
+        return "or" if function in IS_ABOVE else "and", [(function, values[0], right), other]
     if left.function in ("max", "min") and len(values) == 2:
         is_or = (left.function == "max") == (function in IS_ABOVE)
-        return "or" if is_or else "and", *((function, value, right) for value in values)
+        return "or" if is_or else "and", [(function, value, right) for value in values]
     return None
 
 

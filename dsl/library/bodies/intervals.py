@@ -64,7 +64,8 @@ def cdf_at(distribution: dist.Distribution, value: jax.Array, tails: Any = None)
 def quantile_at(distribution: dist.Distribution, level: jax.Array, tails: Any) -> jax.Array:
     """The quantile by the formulas of the row, where NumPyro has none."""
     _, quantile, *_ = tails(distribution)
-    return quantile(level)
+    found: jax.Array = quantile(level)
+    return found
 
 
 def interval_masses(levels: jax.Array) -> jax.Array:
