@@ -18,6 +18,12 @@ from .shapes import full
 PANELS = 16
 ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "mod"})
 """These jump again and again: their jumps are looked for in finer cells."""
+CONTINUOUS = frozenset(
+    {
+        *("add", "subtract", "multiply", "negate", "max", "min", "abs", "relu", "sum", "mean"),
+        *("dot", "sin", "cos", "tanh", "exp", "logistic", "softplus", "softmax", "logsumexp"),
+    }
+)
 NOISE = {
     # log density, the ends beyond which lies less than 1e-17 of it, a sampler; all have mean 0
     "gaussian": ("log_density_gaussian", (-9.0, 9.0), "jax.random.normal"),
@@ -64,7 +70,8 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
     if "samples" in options:
         path, sampler = scope.needs.helper("mean_of_samples"), name(scope.needs.helper(draw))
         counts = const(options["samples"]), const(options.get("seed", 0))
-        given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts]
+        last = const(_is_continuous(body))
+        given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts, last]
     else:
         path = scope.needs.helper("integrated_mean")
         # Hard operations on the inputs: each has its own jumps, kept apart however close they are.
@@ -90,6 +97,18 @@ def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:
         taken.add(own)
         centre = lower(core, scope.replace(soft=None))
         yield _Input(core, own, len(core.type.shape), centre)
+
+
+def _is_continuous(core: c.Core) -> bool:
+    """Whether its derivatives say all: real, without a jump or a pole anywhere."""
+    if core.type.whole and not isinstance(core, c.Const | c.Var):
+        return False
+    if isinstance(core, c.Apply) and core.function not in CONTINUOUS:
+        return False
+    if isinstance(core, c.Reduce) and core.operator not in CONTINUOUS:
+        return False
+    plain = c.Apply | c.Reduce | c.Build | c.Stack | c.At | c.Ref | c.Var | c.Const
+    return isinstance(core, plain) and all(map(_is_continuous, c.parts(core)))
 
 
 def _gap(core: c.Core) -> c.Core | None:

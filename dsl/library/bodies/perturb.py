@@ -166,9 +166,14 @@ def mean_of_samples(
     draw: "Callable[..., jax.Array]",
     samples: int,
     seed: int,
+    is_continuous: bool,
 ) -> jax.Array:
     """b + sum_k (f(u_k) - b) r_k / n with r_k = p((u_k - x) / s) / p(z_k), which is 1, and b = f(x)
     (CV12, CV14).
+
+    Of a continuous f the first derivative is the mean of that of f, of much less variance: for a
+    maximum it is the argmax. Its second derivative is the score's with the first one, so that kinks
+    count: with d = x - its value, the mean of f(u_k) + f'(u_k) d (1 + r_k) / 2.
 
     `axes` leading axes of all inputs and of f are separate problems: noise in one does not move the
     others.
@@ -182,9 +187,17 @@ def mean_of_samples(
         for z, centre, x in zip(noise, centres, inputs, strict=True)
     ]
     ratio = jnp.exp(sum(log - lax.stop_gradient(log) for log in logs))
-    found = as_real(
-        jax.vmap(f)(*(centre[None] + scale * z for centre, z in zip(centres, noise, strict=True)))
-    )
+    places = tuple(centre[None] + scale * z for centre, z in zip(centres, noise, strict=True))
+    if is_continuous:
+        moves = (x - centre for x, centre in zip(inputs, centres, strict=True))
+        moved = tuple(jnp.where(jnp.isfinite(move), move, 0.0) for move in moves)
+        # In two turns of a loop: the derivative of a maximum looks for it among the places, which a
+        # compiler may else compute anew, with another last digit.
+        found, change = lax.map(
+            lambda u: jax.jvp(f, u, moved), places, batch_size=max(samples // 2, 1)
+        )
+        return jnp.mean(found + weighted((1 + ratio) / 2, change), axis=0)
+    found = as_real(jax.vmap(f)(*places))
     level = lax.stop_gradient(as_real(f(*centres)))
     level = jnp.where(jnp.isfinite(level), level, 0.0)
     return level + jnp.mean(weighted(ratio, found - level[None]), axis=0)
