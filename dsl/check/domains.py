@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
-
-import numpy as np
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
@@ -161,9 +158,10 @@ class _Domains:
         word = param.type.domain
         free = self.free_form(law, param)
         text = self.source.text[value.span.start : value.span.end]
-        numbers = constant_array(value)
-        if numbers is not None:
-            if not _KEEPS.get(word, _anything)(numbers):
+        if all(isinstance(part, c.Const | c.Stack) for part in c.walk(value)):
+            from .constants import keeps  # NumPy is loaded only where numbers are written out
+
+            if not keeps(value, word):
                 message = f"`{param.name}` of {law.name} is {_article(word)}, but this is not"
                 self.say("E0403", message, value.span, f"{_WANTED.get(word, 'change it')}")
             return
@@ -194,49 +192,6 @@ class _Domains:
                 self.say("E0414", message, piece.body.span, help)
 
 
-def constant_array(core: c.Core) -> np.ndarray | None:
-    """The numbers of an array that is written out; None where anything is computed."""
-    if any(not isinstance(part, c.Const | c.Stack) for part in c.walk(core)):
-        return None
-    return np.array(_nested(core))
-
-
-def _nested(core: c.Core) -> Any:
-    if isinstance(core, c.Stack):
-        return [_nested(item) for item in core.items]
-    assert isinstance(core, c.Const)
-    return float(core.value)
-
-
-def _is_covariance(x: np.ndarray) -> bool:
-    return np.allclose(x, x.mT) and bool(np.all(np.linalg.eigvalsh(x) > 0))
-
-
-def _is_cholesky(x: np.ndarray) -> bool:
-    diagonal = np.diagonal(x, axis1=-2, axis2=-1)
-    return np.array_equal(x, np.tril(x)) and bool(np.all(diagonal > 0))
-
-
-def _is_ordered(x: np.ndarray) -> bool:
-    return bool(np.all(np.diff(x) > 0))
-
-
-def _is_simplex(x: np.ndarray) -> bool:
-    return bool(np.all(x >= 0)) and np.allclose(x.sum(axis=-1), 1)
-
-
-def _anything(x: np.ndarray) -> bool:
-    return True
-
-
-_KEEPS = {
-    "simplex": _is_simplex,
-    "ordered": _is_ordered,
-    "positive_ordered": _is_ordered,
-    "covariance": _is_covariance,
-    "correlation": _is_covariance,
-    "cholesky": _is_cholesky,
-}
 _WANTED = {
     "simplex": "its numbers are 0 or above, and sum to 1",
     "ordered": "its numbers increase",
