@@ -99,35 +99,32 @@ class _Scattered:
         if not any(isinstance(p, c.Ref) and p.name in self.whole for p in c.walk(core)):
             return None
         if isinstance(core, c.Reduce) and core.operator in JOINED and core.where is None:
-            sizes = [_places(bind) for bind in core.binders]
-            if all(sizes):
-                names = [bind.name for bind in core.binders]
-                return _joined(
-                    core,
-                    core.operator,
-                    [
-                        substitute(
-                            core.body,
-                            {
-                                n: _constant(b, k)
-                                for n, b, k in zip(names, core.binders, places, strict=True)
-                            },
-                        )
-                        for places in product(*sizes)
-                    ],
-                )
+            terms = list(_terms(core))
+            return _joined(core, core.operator, terms) if terms else None
         if isinstance(core, c.Apply) and core.function in (*JOINED, "dot") and not core.type.shape:
-            values = [value for _, value in core.arguments]
-            axes = {value.type.shape for value in values}
-            if len(axes) == 1 and [len(shape) for shape in axes] == [1]:
-                ((axis,),) = axes
-                entries = [_entries(value, axis) for value in values] if axis.size else []
-                if core.function == "dot" and entries:
-                    pairs = zip(*entries, strict=True)
-                    return _joined(core, "sum", [arithmetic("multiply", a, b) for a, b in pairs])
-                if len(entries) == 1:
-                    return _joined(core, core.function, entries[0])
+            return _whole_array(core)
         return None
+
+
+def _terms(core: c.Reduce) -> Iterator[c.Core]:
+    """The body for every place of the binders; none where a size is not known."""
+    for places in product(*(_places(bind) for bind in core.binders)):
+        pairs = zip(core.binders, places, strict=True)
+        yield substitute(core.body, {bind.name: _constant(bind, k) for bind, k in pairs})
+
+
+def _whole_array(core: c.Apply) -> c.Core | None:
+    """sum(x), max(x), dot(x, y), ... of vectors of known length."""
+    values = [value for _, value in core.arguments]
+    shapes = {value.type.shape for value in values}
+    shape = shapes.pop()
+    if shapes or len(shape) != 1 or not shape[0].size:
+        return None
+    entries = [_entries(value, shape[0]) for value in values]
+    if core.function != "dot":
+        return _joined(core, core.function, entries[0]) if len(entries) == 1 else None
+    products = [arithmetic("multiply", a, b) for a, b in zip(*entries, strict=True)]
+    return _joined(core, "sum", products)
 
 
 def _entries(core: c.Core, axis: Axis) -> list[c.Core]:
