@@ -191,3 +191,10 @@ def test_hessian_where_two_thresholds_meet() -> None:
     for entry, truth in truths.items():
         slack = 5 * float(found[entry].error)
         assert float(found[entry].mean) == pytest.approx(truth, abs=slack)
+
+
+def test_definitions_that_double_are_not_written_out_for_ever() -> None:
+    doubled = "".join(f"y{k} = 0.5 * y{k - 1} + 0.3 * y{k - 1}\n" for k in range(1, 26))
+    text = f"{HEAD}x ~ Normal(0, 1)\ny0 = x + t\n{doubled}minimize if y25 > t then 1 else 0\n"
+    with pytest.raises(DpError, match="E0706"):
+        dpc.parse(text)

@@ -25,8 +25,8 @@ FLIPPED = {
 }
 IS_ABOVE = frozenset({"greater", "greater_equal"})
 LOGIC = frozenset({"and", "or", "not"})
-LONGEST_LOOP = 8
-"""Loops of no more turns are written as branches; longer ones would make long programs."""
+LONGEST_LOOP, LONGEST_STATE = 8, 300
+"""Loops of no more turns, with no longer states, are written as branches."""
 
 
 class Unsolved(Exception):
@@ -135,6 +135,8 @@ def unrolled(core: c.Loop) -> c.Core | None:
     states = [core.start]
     for _ in range(core.limit):
         states.append(substitute(core.body, {core.variable: states[-1]}))
+        if sum(1 for _ in c.walk(states[-1])) > LONGEST_STATE:
+            return None
     found = states.pop()
     for state in reversed(states):
         condition = substitute(core.condition, {core.variable: state})

@@ -52,7 +52,7 @@ UNIFORM = "Uniform(lower: real, upper: real) -> real"
 UNIT = Type(Real(0.0, 1.0))
 
 FUEL, MOST_STEPS = 24, 2000
-"""How deep a comparison may be, and how many steps all may take: branches of branches are many."""
+"""How deep a comparison may be, and how many steps it may take: branches of branches are many."""
 
 
 class Split(NamedTuple):
@@ -144,7 +144,7 @@ class _Splitter:
         """The same expression with the side of a draw in the place of every comparison of it."""
         if not self.is_random(core):
             return core
-        if isinstance(core, c.CallFn) and self.functions[core.function].body is not None:
+        if self.is_written_here(core) and self.calls < MOST_STEPS:
             body = self.written_out(core)
             changed = self.visit(body)
             return core if changed == body else changed
@@ -166,7 +166,11 @@ class _Splitter:
     def is_random(self, core: c.Core | c.Law) -> bool:
         return any(name in self.random for name in nodes_read(core))
 
-    def written_out(self, core: c.CallFn) -> c.Core:
+    def is_written_here(self, core: c.Core) -> bool:
+        """A call of a function that is not from outside."""
+        return isinstance(core, c.CallFn) and self.functions[core.function].body is not None
+
+    def written_out(self, core: Any) -> c.Core:
         """The body of a function, where it is called."""
         function = self.functions[core.function]
         assert function.body is not None
@@ -182,11 +186,14 @@ class _Splitter:
         """What the comparison says of the sides of draws; None where it says no such thing."""
         if not self.is_drawn(left, right):
             return None
+        outer, self.solving = self.solving, 0
         try:
             left, right = self.with_definitions(left), self.with_definitions(right)
             return self.solve(span, function, left, right, FUEL)
         except Unsolved:
             return None
+        finally:
+            self.solving += outer
 
     def is_drawn(self, *cores: c.Core) -> bool:
         """Whether a draw of real numbers decides."""
@@ -196,7 +203,10 @@ class _Splitter:
 
     def with_definitions(self, core: c.Core) -> c.Core:
         """With the definitions of random values in the place of their names, loops as branches."""
-        if isinstance(core, c.CallFn) and self.functions[core.function].body is not None:
+        self.solving += 1
+        if self.solving > MOST_STEPS:
+            raise Unsolved
+        if self.is_written_here(core):
             core = self.written_out(core)
         if isinstance(core, c.Loop):
             core = unrolled(core) or core
