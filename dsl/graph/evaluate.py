@@ -15,7 +15,7 @@ from ..library.functions import functions_by_text
 from ..lower.distributions import LOGITS, mass_at
 from ..record import NOTHING
 from . import core as c
-from .types import FIRST, LAST, Axis, Bool, Place
+from .types import FIRST, LAST, Axis, Bool, Place, Real
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[c.Bind, ...]
@@ -206,9 +206,11 @@ class Evaluator:
         function = self.functions[core.function]
         if function.body is None:
             raise NeedsJax(core.function)
-        values = [self.value(argument, axes, variables) for argument in core.arguments]
-        names = [name for name, _ in function.parameters]
-        return self.value(function.body, axes, dict(zip(names, values, strict=True)))
+        given = {}
+        for (name, wanted), argument in zip(function.parameters, core.arguments, strict=True):
+            value = self.value(argument, axes, variables)
+            given[name] = value.astype(float) if isinstance(wanted.domain, Real) else value
+        return self.value(function.body, axes, given)
 
     def eval_If(self, core: c.If, axes: Axes, variables: Variables) -> Array:
         rank = len(core.type.shape)

@@ -77,6 +77,12 @@ class Function(Record):
     result: Type
     body: c.Core | None
 
+    @property
+    def of_numbers(self) -> bool:
+        """From numbers to a number: it applies to arrays elementwise."""
+        shapes = [self.result.shape, *(type_.shape for _, type_ in self.parameters)]
+        return bool(self.body and self.parameters and not any(shapes))
+
 
 class Objective(Record):
     not_compared: ClassVar[frozenset[str]] = frozenset({"span"})

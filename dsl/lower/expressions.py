@@ -1,17 +1,17 @@
 """From core expressions to code over whole arrays: plates become axes, `x[t-1]` a slice."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..graph import core as c
 from ..graph.types import Bool, IndexOf, Int, Real, Type
 from ..library.functions import functions_by_text
-from ..library.notation import Signature, parse_signature
+from ..library.notation import parse_signature
 from .arrays import lower_at, lower_build, lower_lookup, lower_reduce, lower_stack
 from .code import Code, call, const, function, infix, inverted, name, negative
 from .guard import guarded, negation, without_cut
 from .scope import Scope, Value, align, free_name, joint_axes, range_code, size_code
-from .shapes import as_array, as_number, call_aligned, call_mapped, cast, full
+from .shapes import as_array, as_number, call_aligned, call_mapped, full
 from .soft import lower_soft
 
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
@@ -64,12 +64,13 @@ def _lower_apply(core: c.Apply, scope: Scope) -> Value:
         length = size_code(values[0].type.domain.dim, scope.names)
         return Value(call("jax.nn.one_hot", position.code, length), position.axes, 1)
     if core.function == "matmul":
-        return _lower_mapped("jnp.matmul", core, values, scope)
+        return _lower_mapped("jnp.matmul", core, _arguments(core, {}, scope), scope)
     signature = parse_signature(core.row)
     path = scope.needs.helper(functions_by_text()[core.row].body)
+    arguments = _arguments(core, {p.name: p.type.domain for p in signature.params}, scope)
     if signature.elementwise:
-        return _lower_elementwise(path, core, values, signature, scope)
-    return _lower_mapped(path, core, values, scope)
+        return _lower_elementwise(path, core, arguments, scope)
+    return _lower_mapped(path, core, arguments, scope)
 
 
 def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
@@ -89,21 +90,25 @@ def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
 _REALS = ["real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"]
 
 
-def _lower_elementwise(
-    path: str, core: c.Apply, values: list[c.Core], signature: Signature, scope: Scope
-) -> Value:
-    domains = {p.name: p.type.domain for p in signature.params}
-    lowered = []
-    for (key, _), v in zip(core.arguments, values, strict=True):
-        wanted = v.type
-        if domains[key] in _REALS:
-            wanted = Type(Real())
-        elif domains[key] == "num":
-            wanted = core.type
-        lowered.append(as_number(lower(v, scope), v.type, wanted))
+def _lower_elementwise(path: str, core: c.Apply, lowered: list[Value], scope: Scope) -> Value:
     axes = joint_axes(lowered, scope.order)
     rank = max((v.rank for v in lowered), default=0)
     return Value(_call(path, core, [align(v, axes, rank) for v in lowered]), axes, rank)
+
+
+def _arguments(core: c.Apply, domains: Mapping[str, str], scope: Scope) -> list[Value]:
+    """The arguments as numbers of the kind that the signature asks for."""
+    lowered = []
+    for key, v in core.arguments:
+        domain = domains.get(key, "num")
+        if isinstance(v, c.DimRef):
+            lowered.append(Value(size_code(v.dim, scope.names)))
+        elif domain in _REALS:
+            lowered.append(as_number(lower(v, scope), v.type, Type(Real())))
+        else:
+            wanted = core.type if domain == "num" else v.type
+            lowered.append(as_number(lower(v, scope), v.type, wanted))
+    return lowered
 
 
 def _call(path: str, core: c.Apply, values: Sequence[Value]) -> Code:
@@ -119,16 +124,8 @@ def _call(path: str, core: c.Apply, values: Sequence[Value]) -> Code:
     return call(path, *by_place, **by_name)
 
 
-def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) -> Value:
+def _lower_mapped(path: str, core: c.Apply, lowered: list[Value], scope: Scope) -> Value:
     """A function of whole arrays, mapped over the binders that its arguments depend on."""
-    lowered = []
-    for v in values:
-        if isinstance(v, c.DimRef):
-            lowered.append(Value(size_code(v.dim, scope.names)))
-        else:
-            is_whole = isinstance(v.type.domain, Int | Bool) and bool(v.type.shape)
-            is_cast = is_whole and isinstance(core.type.domain, Real)
-            lowered.append(cast(lower(v, scope), "float") if is_cast else lower(v, scope))
     rank = len(core.type.shape)
     if not joint_axes(lowered, scope.order):
         return Value(_call(path, core, lowered), (), rank)
@@ -136,9 +133,10 @@ def _lower_mapped(path: str, core: c.Apply, values: list[c.Core], scope: Scope) 
 
 
 def _lower_call(core: c.CallFn, scope: Scope) -> Value:
-    lowered = [lower(argument, scope) for argument in core.arguments]
-    path = scope.names[core.function]
-    if core.function in scope.needs.vectorized:
+    function, path = scope.needs.functions[core.function], scope.names[core.function]
+    pairs = zip(core.arguments, function.parameters, strict=True)
+    lowered = [as_number(lower(v, scope), v.type, wanted) for v, (_, wanted) in pairs]
+    if function.of_numbers:
         return call_aligned(path, lowered, 0, scope)
     return call_mapped(path, lowered, len(core.type.shape), scope)
 

@@ -34,12 +34,8 @@ class LoweredProgram(Record):
 class ProgramWriter:
     def __init__(self, graph: Graph, reserved: frozenset[str]):
         self.graph = graph
-        self.needs = Needs(reserved)
+        self.needs = Needs(reserved, graph.functions)
         self.names = python_names(graph, reserved)
-        for f in graph.functions:
-            shapes = [f.result.shape, *(type_.shape for _, type_ in f.parameters)]
-            if f.body and f.parameters and not any(shapes):
-                self.needs.vectorized.add(f.name)
         self.scope = Scope(self.names, self.needs)
 
     def sizes(self, sources: dict[str, str]) -> Iterator[tuple[str, py.Statement]]:
@@ -96,7 +92,7 @@ class ProgramWriter:
         assert function.body is not None
         body = lower(function.body, self.scope.replace(scalars=scalars, owner=function.name))
         body = as_number(body, function.body.type, function.result)
-        decorators = ["jnp.vectorize"] if function.name in self.needs.vectorized else []
+        decorators = ["jnp.vectorize"] if function.of_numbers else []
         own = self.names[function.name]
         return py.define(own, [*names.values()], [py.give_back(body.code)], decorators=decorators)
 

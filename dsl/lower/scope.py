@@ -95,10 +95,12 @@ INLINE = 40
 class Needs:
     """Helpers and constants that the expressions use, in the order of first use."""
 
-    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, reserved: frozenset[str] = frozenset(), functions: Sequence[Function] = ()
+    ) -> None:
         self.reserved = reserved
+        self.functions = {function.name: function for function in functions}
         self.helpers: dict[str, None] = {}
-        self.vectorized: set[str] = set()
         self.constants: dict[str, object] = {}
 
     def helper(self, name: str) -> str:
