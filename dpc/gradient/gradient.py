@@ -15,6 +15,7 @@ from dpc.dsl.record import Record
 from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable, entry_names
 from .choose import EstimatorChoice
+from .smoothed import SmoothingErrors, another_rule
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -103,6 +104,7 @@ class Gradient(Answer, Mapping[str, Any], Record):
     choices: list[EstimatorChoice]
     exact: str
     names: dict[str, list[str]]
+    smoothing: SmoothingErrors | None = None
 
     @property
     def value(self) -> float:
@@ -144,10 +146,15 @@ class Gradient(Answer, Mapping[str, Any], Record):
         how = f"{self.estimates.value.count} independent estimates"
         if self.exact:
             how = f"exact: {self.exact}"
+        notes = [how, *(self.smoothing.lines() if self.smoothing else [])]
         if not self.choices:
-            return [how]
+            return notes
         rows = [(choice.name, str(choice), choice.reason) for choice in self.choices]
-        return [how, "", *AnswerTable(("draw", "estimator", "why"), rows).lines()]
+        return [*notes, "", *AnswerTable(("draw", "estimator", "why"), rows).lines()]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.smoothing.warnings if self.smoothing else ()
 
     def to_dict(self) -> dict[str, Any]:
         estimates = self.estimates
@@ -168,6 +175,8 @@ class Gradient(Answer, Mapping[str, Any], Record):
                 errors["hessian"].setdefault(a, {})[b] = m.error.tolist()
         if not self.exact:
             found |= {"standard_errors": errors, "estimates": estimates.value.count}
+        if self.smoothing:
+            found["smoothing_errors"] = dict(self.smoothing)
         return {**found, "estimators": [choice.to_dict() for choice in self.choices]}
 
 
@@ -182,15 +191,27 @@ def find_gradient(
     choices = objective.choices_by_draw
     exact = exactness(choices)
     count = 1 if exact else samples
-    estimator = Estimator(model, params, data, count, hessian)
-    found = estimator.estimate(jax.random.key(seed), count)
+
+    def estimated(own: Model) -> Estimates:
+        estimator = Estimator(own, params, data, count, hessian)
+        return estimator.estimate(jax.random.key(seed), count)
+
+    found, twin = estimated(model), another_rule(model)
     labels = getattr(data, "labels", {})
     names = {
         name: entry_names(name, model.graph[name].type, m.mean.shape, labels)
         for name, m in found.gradient.items()
     }
     cost = model.graph.of_kind(Kind.COST)[0].name
-    return Gradient(cost, found, choices, exact, names)
+    errors = SmoothingErrors(_means(cost, found), _means(cost, estimated(twin))) if twin else None
+    return Gradient(cost, found, choices, exact, names, errors)
+
+
+def _means(cost: str, estimates: Estimates) -> dict[str, Any]:
+    """The numbers of an answer under the names that it shows."""
+    found = {cost: estimates.value.mean}
+    found |= {f"d/d {name}": m.mean for name, m in estimates.gradient.items()}
+    return found | {f"d²/d {a} d {b}": m.mean for (a, b), m in estimates.hessian.items()}
 
 
 def exactness(choices: list[EstimatorChoice]) -> str:

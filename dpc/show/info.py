@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..data.bound import Data
     from ..gradient.choose import EstimatorChoice
+    from ..gradient.smoothed import SmoothingErrors
     from ..model.model import Model
 
 
@@ -182,8 +183,8 @@ class Samples(Answer):
 class Computed(Answer):
     """The values of computed nodes, and of the objective with its gradient."""
 
-    def __init__(self, found: Values):
-        self.found = found
+    def __init__(self, found: Values, smoothing: SmoothingErrors | None = None):
+        self.found, self.smoothing = found, smoothing
 
     def __getitem__(self, name: str) -> Any:
         return self.found[name]
@@ -191,13 +192,23 @@ class Computed(Answer):
     def tables(self) -> list[AnswerTable]:
         return [AnswerTable((), list(self.found.items()))]
 
+    def after(self) -> list[str]:
+        return self.smoothing.lines() if self.smoothing else []
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.smoothing.warnings if self.smoothing else ()
+
     def to_dict(self) -> Values:
-        return self.found
+        errors = {"smoothing errors": dict(self.smoothing)} if self.smoothing else {}
+        return {**self.found, **errors}
 
 
 def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> Computed:
     # Random variables that the data do not give are drawn once.
     import jax
+
+    from ..gradient.smoothed import SmoothingErrors, another_rule
 
     draws = model.graph.of_kind(Kind.DRAW)
     if any(node.undirected for node in draws):
@@ -205,15 +216,29 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
         raise UsageError(f"{what}: ask `dpc query`")
     values = model.sample(jax.random.key(seed), params, data) if draws else {}
     given = {**values, **{name: data[name] for name in data}}
+    found = _numbers(model, params, given, values, grad)
+    if not found:
+        raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
+    types = {node.name: node.type for node in model.graph.of_kind(Kind.FUNCTION)}
+    shown = {
+        name: readable(value, types[name], data.labels) if name in types else value.tolist()
+        for name, value in found.items()
+    }
+    twin = another_rule(model)
+    if twin is None:
+        return Computed(shown)
+    return Computed(shown, SmoothingErrors(found, _numbers(twin, params, given, values, grad)))
+
+
+def _numbers(model: Model, params: Values, given: Values, values: Values, grad: bool) -> Values:
+    """The values of all computed nodes and of the objective, and the gradient of that."""
     nodes = model.graph.of_kind(Kind.FUNCTION)
     computed = model.evaluate(params, given, values) if nodes else {}
-    found = {n.name: readable(computed[n.name], n.type, data.labels) for n in nodes}
+    found = {node.name: computed[node.name] for node in nodes}
     for cost in model.graph.of_kind(Kind.COST)[:1]:
         if cost.random and grad:
             raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
-        found[cost.name] = float(model.value(params, given, values))
+        found[cost.name] = model.value(params, given, values)
         gradient = model.gradient(params, given, values) if grad else {}
-        found |= {f"d/d {name}": value.tolist() for name, value in gradient.items()}
-    if not found:
-        raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
-    return Computed(found)
+        found |= {f"d/d {name}": value for name, value in gradient.items()}
+    return found

@@ -7,6 +7,7 @@ from ..graph import core as c
 from ..graph.breaks import COMPARISONS, jumps
 from ..graph.forms import compare
 from ..graph.inputs import noisy_inputs, noisy_names
+from ..graph.passes.smoothing import PANELS
 from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from ..graph.types import REAL
@@ -15,7 +16,6 @@ from .expressions import lower
 from .scope import Scope, Value, free_name, joint_axes
 from .shapes import full
 
-PANELS = 16
 ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "mod"})
 """These jump again and again: their jumps are looked for in finer cells."""
 CONTINUOUS = frozenset(

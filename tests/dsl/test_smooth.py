@@ -363,3 +363,32 @@ def test_the_gradient_of_a_smoothed_maximum_is_the_mean_of_its_argmax() -> None:
     np.testing.assert_allclose(jax.grad(value)(start), jax.grad(exact)(start), atol=slack)
     bends = jax.hessian(value)(start), jax.hessian(exact)(start)
     np.testing.assert_allclose(*map(jnp.diag, bends), atol=10 * slack)
+
+
+@pytest.mark.parametrize("panels", [4, 16])
+def test_what_error_is_left_is_said(panels: int) -> None:
+    """Against sums of normal masses: the difference of two rules is about the error of the first."""
+    setting = f"smooth(gaussian, scale=1, panels={panels})"
+    text = (
+        f"param x : real = 0.1\ny := floor(300 * x) with {setting}\nz := step(x) with {setting}\n"
+    )
+    found = dpc.parse(text).run()
+    jumps = np.arange(-4000, 4000) / 300
+    exact = np.sum(stats.norm.sf(jumps - 0.1)) - 4001
+    error = abs(found["y"] - exact)
+    said = found.to_dict()["smoothing errors"]
+    assert error / 10 < said["y"] < 10 * error
+    assert said["z"] < (1e-5 if panels == 4 else 1e-12)
+    assert "`y` is off by about" in "".join(found.warnings) or error < 1e-2 * abs(exact)
+
+
+def test_samples_and_gradients_have_their_error_said() -> None:
+    text = (
+        "dim K = 4\nparam v[K] : real = [1, 2, 3, 4]\n"
+        "minimize max(v) with smooth(gumbel, scale=0.5, samples=400)\n"
+    )
+    found = dpc.parse(text).grad()
+    exact = 0.5 * special.logsumexp(np.arange(1, 5) / 0.5)
+    assert abs(found.value - exact) < 10 * found.smoothing["minimize"] < 1
+    assert set(found.smoothing) == {"minimize", "d/d v"}
+    assert "by another rule, change minimize by" in str(found)

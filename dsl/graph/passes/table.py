@@ -12,6 +12,7 @@ from . import (
     parts,
     relaxed,
     scatter,
+    smoothing,
     split,
     standard,
     tables,
@@ -41,4 +42,5 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     gumbel.gumbel_max,
     scatter.scatter,
     split.split,
+    smoothing.by_another_rule,
 )

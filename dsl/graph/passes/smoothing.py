@@ -1,0 +1,34 @@
+"""Means over noise by another rule: what they differ by is the error that is left in both."""
+
+from ..graph import Graph, Node
+from ..typed import Piece, Setting
+from .standard import rewrite
+
+PANELS = 16
+"""Parts of the line over which one noisy number is integrated, unless a statement says more."""
+
+
+def is_smoothed(node: Node) -> bool:
+    return any(setting.name == "smooth" for piece in node.pieces for setting in piece.settings)
+
+
+@rewrite
+def by_another_rule(graph: Graph) -> Graph:
+    """Half as many panels again in every smooth statement, or samples from another seed."""
+
+    def changed(piece: Piece) -> Piece:
+        return piece.replace(settings=tuple(map(_with_another_rule, piece.settings)))
+
+    return graph.map_nodes(lambda node: node.replace(pieces=tuple(map(changed, node.pieces))))
+
+
+def _with_another_rule(setting: Setting) -> Setting:
+    if setting.name != "smooth":
+        return setting
+    options = dict(setting.options)
+    if "samples" in options:
+        options["seed"] = int(options.get("seed", 0)) + 1
+    else:
+        # An odd number: few of its edges are edges of the first rule.
+        options["panels"] = int(options.get("panels", PANELS)) * 3 // 2 | 1
+    return setting.replace(options=tuple(options.items()))
