@@ -1,24 +1,110 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Reading files with bounds, and writing them so that nobody ever sees half of one."""
 
+import gzip
 import os
+import stat
+import zlib
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
+
+CHUNK = 1 << 20
 
 
 class CannotWrite(OSError):
     """A file that cannot be written; the message names it and says why."""
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """The file appears whole or not at all; one that is replaced keeps its mode."""
-    try:
-        target = Path(path)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+class Unreadable(OSError):
+    """A file that is there, and has too much in it, or not what it should have."""
+
+
+# ---- reading
+
+
+def read_stream(stream: IO[bytes], most: int) -> bytes:
+    """All of it; in parts, so that a stream without an end is given up early."""
+    content = bytearray()
+    while part := stream.read(CHUNK):
+        content += part
+        if len(content) > most:
+            raise Unreadable(f"it holds more bytes than are read: at most {most:.3g} are read")
+    return bytes(content)
+
+
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """At most so many bytes, unpacked where the name ends in .gz; raises OSError."""
+    with open(path, "rb") as file:
+        if not os.fspath(path).lower().endswith(".gz"):
+            return read_stream(file, most)
         try:
-            beside.write_bytes(content)
-            if target.exists():
-                beside.chmod(target.stat().st_mode)
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise CannotWrite(f"cannot write {path}: {error.strerror or error}") from None
+            with gzip.open(file) as unpacked:
+                return read_stream(unpacked, most)
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            raise Unreadable(f"it is no whole gzip file ({error})") from None
+
+
+def read_text(path: str | os.PathLike[str], most: int) -> str:
+    """A file of UTF-8 text; raises OSError, also for bytes that are no text."""
+    return text_of(read_file(path, most))
+
+
+def text_of(content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = f"{content[error.start]:#04x}"
+        raise Unreadable(
+            f"line {line} is not UTF-8 text: it has the byte {byte}; save it as UTF-8"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise Unreadable(f"line {line} is not text: it has a zero byte")
+    return text
+
+
+def reason_of(error: OSError) -> str:
+    """Why, in words, without the path and the number that Python puts in front."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+# ---- writing
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """The file appears whole or not at all; one that is replaced keeps its mode.
+
+    A link is followed. What cannot be replaced, a device or a pipe, is written in place.
+    """
+    try:
+        if _is_regular_or_new(path):
+            _replace(Path(os.path.realpath(path)), content)
+        else:
+            with open(path, "wb") as file:
+                file.write(content)
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        raise CannotWrite(f"cannot write {os.fspath(path)}: {reason}") from None
+
+
+def _is_regular_or_new(path: str | os.PathLike[str]) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _replace(target: Path, content: bytes) -> None:
+    # A name that nobody can guess, and never one that is there: others may write to the folder.
+    beside = target.with_name(f".{os.urandom(8).hex()}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

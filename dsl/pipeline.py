@@ -1,8 +1,10 @@
 """The stages in order. Any of them can be printed: `dpc build FILE --dump syntax|typed|graph`."""
 
+import os
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from typing import IO
 
 from .check.override import override
 from .check.program import check_program
@@ -17,24 +19,38 @@ from .source import Source, Span
 from .text.parser import parse_program
 from .text.syntax import Comment
 
+# A character of UTF-8 has at most four bytes.
+MOST_BYTES = 4 * MAX_SOURCE + 1
 _IGNORE = re.compile(r"#\s*dpc:\s*ignore\[([\w,\s]+)\]")
 
 
-def read_source(path: str) -> Source:
+def read_source(path: str, import_paths: tuple[str, ...] = ()) -> Source:
     """A file as a source; bytes that are not UTF-8 are a DpError that says where."""
-    with Path(path).open("rb") as file:
-        return decode_source(path, file.read(4 * MAX_SOURCE + 1))
+    with open(path, "rb") as file:
+        return decode_source(path, file, import_paths)
 
 
-def decode_source(path: str, content: bytes) -> Source:
+def decode_source(path: str, stream: IO[bytes], import_paths: tuple[str, ...] = ()) -> Source:
+    """What is longer than any model is not read to its end; the parser says so."""
+    content = stream.read(MOST_BYTES)
+    is_cut = len(content) == MOST_BYTES
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig", errors="replace" if is_cut else "strict")
     except UnicodeDecodeError as error:
         message = f"not a text file: byte {error.start} is not UTF-8"
         nowhere = Source(path, ""), Span(0, 0)
         problem = Diagnostic("E0002", message, *nowhere, help="a model is UTF-8 text")
         raise DpError([problem]) from None
-    return Source(path, text)
+    return Source(path, text, import_paths)
+
+
+def read_import(path: str) -> Source:
+    """An imported file: an ordinary one, since a device or a pipe may never end, or never begin."""
+    # Opening a pipe that nobody writes to would wait.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is not an ordinary file")
+        return decode_source(path, file)
 
 
 Examine = Callable[[Graph], list[Diagnostic]]
@@ -61,7 +77,7 @@ def check_source(
     """
     program, syntax_errors = parse_program(source)
     changed = override(program, settings or {})
-    result = check_program(changed.program, read_source, [*syntax_errors, *changed.problems])
+    result = check_program(changed.program, read_import, [*syntax_errors, *changed.problems])
     graph = build_graph(result.typed) if result.typed else None
     found = [*result.diagnostics]
     if graph is not None:

@@ -27,8 +27,11 @@ class Position(NamedTuple):
 
 
 class Source(Record):
+    """`import_paths` are folders that imports may come from, besides that of the root file."""
+
     path: str
     text: str
+    import_paths: tuple[str, ...] = ()
 
     @cached_property
     def line_starts(self) -> list[int]:

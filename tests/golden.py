@@ -5,6 +5,7 @@ the answers.
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def _content(path: Path) -> bytes:
 
 def _check(name: str, content: bytes) -> CheckResult:
     try:
-        return check_model(decode_source(name, content))
+        return check_model(decode_source(name, io.BytesIO(content)))
     except DpError as error:
         return CheckResult(None, error.diagnostics)
 

@@ -74,6 +74,7 @@ EVERYWHERE = {
     "path": "dpc.load(path), whose result has the method",
     "data": "sources of data are arguments: files, dictionaries, frames",
     "set": "`params=` and `data=`, and dpc.load(path, settings=...) for annotations",
+    "import_path": "dpc.load(path, import_paths=...)",
     "help": "help(method)",
 }
 

@@ -33,13 +33,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _content(args: argparse.Namespace) -> bytes:
-    settings = inputs.read_annotations(args.set)
     if args.dump:
-        return dump_stage(inputs.read_model(args.path), args.dump, settings).encode() + b"\n"
+        settings = inputs.read_annotations(args.set)
+        source = inputs.read_model(args.path, args.import_path)
+        return dump_stage(source, args.dump, settings).encode() + b"\n"
     if args.emit == "python":
-        return inputs.open_model(args.path, settings).build()
+        return inputs.open_model(args).build()
     if args.emit == "stablehlo" and args.output is None:
         raise UsageError("stablehlo is not text: name a file with -o")
-    model = inputs.load_model(args.path, args.set)
+    model = inputs.load_model(args)
     known = inputs.Known(model, args)
     return model.build(args.emit, args.function, known.params, known.sources, args.seed)

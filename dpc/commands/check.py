@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_paths_argument(parser)
     inputs.add_options(
         parser,
+        inputs.IMPORT_PATH,
         ("--json", None, "print all diagnostics as JSON"),
         ("--strict", None, "warnings count as errors"),
     )
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     results = {}
     for path in inputs.expand_paths(args.paths):
         try:
-            results[path] = check_model(inputs.read_model(path))
+            results[path] = check_model(inputs.read_model(path, args.import_path))
         except DpError as error:
             results[path] = Checked(None, None, error.diagnostics)
     found = [d for result in results.values() for d in result.diagnostics]

@@ -2,7 +2,7 @@
 
 import argparse
 
-from dpc.commands.inputs import NETWORK_INPUTS, Known, add_options, open_model, read_annotations
+from dpc.commands.inputs import NETWORK_INPUTS, Known, add_options, open_model
 from dpc.exits import OK
 
 
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    model = open_model(args.path, read_annotations(args.set))
+    model = open_model(args)
     known = Known(model, args)
     print(model.save(args.output, known.sources, known.params))
     return OK

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{what}: .dp, .bif, .xmlbif or .uai; not {args.out}")
     for path in filter(None, (args.out, args.plot)):
         inputs.verify_folder(path)
-    model = inputs.load_model(args.path, args.set)
+    model = inputs.load_model(args)
     known = inputs.Known(model, args)
     with LossProgress() as progress:
         # A fit that nobody watches runs in one compiled loop; the plot needs its curve.

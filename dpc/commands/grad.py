@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         if not equals:
             raise UsageError(f"--estimator takes DRAW=METHOD, not {text}")
         args.set = [*args.set, f"{name}.grad={method}"]
-    model = inputs.load_model(args.path, args.set)
+    model = inputs.load_model(args)
     known = inputs.Known(model, args)
     known_inputs = (known.params, known.sources)
     options = {"samples": args.samples, "seed": args.seed}

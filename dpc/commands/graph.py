@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     placing = "who places the nodes: ours (auto, builtin), or Graphviz where it is installed"
     add_options(
         parser,
-        MODEL,
+        *MODEL,
         ("-o/--output OUT", str, "the file to write: .svg, .png, .dot or .mmd"),
         ("--format", ("svg", "png", "dot", "mermaid"), "by default told by the file's ending"),
         ("--engine", ("auto", "builtin", "graphviz"), placing, "auto"),
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    model = open_model(args.path)
+    model = open_model(args)
     content = model.draw(args.output, args.format, args.engine, args.guide)
     if args.output is None:
         sys.stdout.buffer.write(content)

@@ -8,10 +8,10 @@ from dpc.exits import OK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, MODEL, JSON)
+    add_options(parser, *MODEL, JSON)
 
 
 def run(args: argparse.Namespace) -> int:
-    info = open_model(args.path).info()
+    info = open_model(args).info()
     print(json.dumps(info.to_dict(), indent=2) if args.json else info)
     return OK

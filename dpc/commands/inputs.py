@@ -6,11 +6,12 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from dpc.dsl.diagnostics import Diagnostic, did_you_mean
+from dpc.dsl.files import reason_of
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
@@ -54,7 +55,11 @@ def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
 
 
 JSON: OptionRow = ("--json", None, "print as JSON")
-MODEL: OptionRow = ("path FILE", str, "a model, or - for standard input")
+IMPORT_PATH: OptionRow = ("--import-path DIR", list, "a folder that imports may come from, too")
+MODEL: tuple[OptionRow, ...] = (
+    ("path FILE", str, "a model, or - for standard input"),
+    IMPORT_PATH,
+)
 DATA: OptionRow = ("--data FILE", list, "CSV, JSON, NPZ, netCDF or Parquet")
 BY: OptionRow = ("--by COLUMN", str, "rows with the same value in this column are one case")
 GIVEN: OptionRow = (
@@ -71,7 +76,7 @@ def set_option(settable: str) -> OptionRow:
 
 
 INPUTS: tuple[OptionRow, ...] = (
-    MODEL,
+    *MODEL,
     DATA,
     set_option("a parameter, a datum or the size of a dim"),
     ("--seed", int, "the seed of everything random (default 0)", 0),
@@ -79,6 +84,7 @@ INPUTS: tuple[OptionRow, ...] = (
 )
 NETWORK_INPUTS: tuple[OptionRow, ...] = (
     ("path FILE", str, "a .dp model, or a network: .bif, .xmlbif, .uai, also with .gz"),
+    IMPORT_PATH,
     DATA,
     set_option("a parameter, a datum, the value of a continuous draw or the size of a dim"),
 )
@@ -103,26 +109,34 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
     return found
 
 
-def read_model(path: str) -> Source:
+def read_model(path: str, import_paths: Sequence[str] = ()) -> Source:
     """A DpError for a file that is no text, a UsageError for one that is not there."""
     try:
         if path == STANDARD_INPUT:
-            return decode_source("<stdin>", sys.stdin.buffer.read())
-        return read_source(path)
+            return decode_source("<stdin>", standard_input(), tuple(import_paths))
+        return read_source(path, tuple(import_paths))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from None
 
 
-def open_model(path: str, settings: Mapping[str, Any] | None = None) -> Model:
+def standard_input() -> IO[bytes]:
+    """Python has none where the shell has closed it."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: name a file instead of -")
+    return sys.stdin.buffer
+
+
+def open_model(args: argparse.Namespace) -> Model:
     """The model of a file, in which nothing is bound yet; warnings are printed."""
     from dpc.model.load import compile_model, is_network, load_network
 
-    if is_network(path):
+    if is_network(args.path):
         try:
-            return load_network(path)
+            return load_network(args.path)
         except OSError as error:
-            raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
-    model = compile_model(read_model(path), settings)
+            raise UsageError(f"cannot read {args.path}: {reason_of(error)}") from None
+    settings = read_annotations(getattr(args, "set", ()))
+    model = compile_model(read_model(args.path, args.import_path), settings)
     if model.warnings:
         print_diagnostics(model.warnings)
     return model
@@ -133,15 +147,15 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     print(shown, end="\n\n", file=sys.stderr)
 
 
-def load_model(path: str, written: Sequence[str] = ()) -> Model:
-    """The model, in double precision; `written` are the values of --set."""
+def load_model(args: argparse.Namespace) -> Model:
+    """The model, in double precision."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    model = open_model(path, read_annotations(written))
+    model = open_model(args)
     missing = [f.name for f in model.graph.functions if f.body is None]
     if missing:
-        what = f"{path} needs the Python function `{missing[0]}`"
+        what = f"{args.path} needs the Python function `{missing[0]}`"
         raise UsageError(f"{what}: run it from Python, dpc.load(path, {missing[0]}=...)")
     return model
 

@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    model = inputs.open_model(args.path, inputs.read_annotations(args.set))
+    model = inputs.open_model(args)
     known = inputs.Known(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
     given = {**values, **inputs.read_given(args.given)}

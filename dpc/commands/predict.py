@@ -12,6 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_options(
         parser,
         ("path FILE", str, "the model that was fitted, or - for standard input"),
+        inputs.IMPORT_PATH,
         inputs.DATA,
         inputs.set_option("a datum or the size of a dim"),
         inputs.BY,
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("there are no --data to predict from")
     if args.out and not args.out.endswith((".csv", ".json")):
         raise UsageError(f"-o writes .csv or .json, not {args.out}")
-    model = inputs.load_model(args.path, args.set)
+    model = inputs.load_model(args)
     known = inputs.Known(model, args)
     for name in known.params:
         raise UsageError(f"`{name}` is a parameter, whose value comes from --fit")

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     inputs.verify_picture(args.plot)
-    model = inputs.open_model(args.path, inputs.read_annotations(args.set))
+    model = inputs.open_model(args)
     if model.network is not None and (args.data or args.set):
         what = f"{args.path} has all its numbers in it"
         raise UsageError(f"{what}: --data and --set are for .dp models")

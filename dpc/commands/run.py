@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    model = load_model(args.path, args.set)
+    model = load_model(args)
     known = Known(model, args)
     found = model.run(known.params, known.sources, grad=args.grad, seed=args.seed)
     return print_answer(found, args)

@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    model = inputs.load_model(args.path, args.set)
+    model = inputs.load_model(args)
     known = inputs.Known(model, args)
     given = inputs.read_given(args.given)
     if args.n < 1:

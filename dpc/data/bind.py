@@ -26,8 +26,9 @@ from .dims import (
     resolve_dims,
 )
 from .errors import Report, problem
+from .netcdf import raw_from_dataset, variable_from_dataarray
 from .raw import Array, Mask, Origin, Raw, RawVariable
-from .read import raw_from_arrow, raw_from_dataset, read_data, variable_from_dataarray
+from .read import raw_from_arrow, read_data
 
 
 def as_raw(source: object) -> Raw:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from itertools import chain
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .raw import MAX_RANK, Array, Index, Mask, Origin, Raw, RawVariable, first_t
 
 NO_NUMBER = frozenset({"", "NA", "NaN", "nan", "null"})
 NO_LABEL = frozenset({""})
+DECIMALS = re.compile(r"[-+.0-9eE \t]*")
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 TRUTH = {"true": True, "false": False}
 WRITTEN_TRUTH = {**TRUTH, "1": True, "0": False, "1.0": True, "0.0": False}
@@ -152,12 +154,13 @@ def _read_cells(variable: RawVariable, domain: Domain) -> RawVariable:
 def _numbers(variable: RawVariable, wanted: str) -> Array:
     """Whole numbers where all cells are, else decimals."""
     cells: list[str] = variable.values.ravel().tolist()
+    are_plain = bool(DECIMALS.fullmatch("".join(cells)))
     for convert, dtype in ((int, np.int64), (float, np.float64)):
         try:
             found: Array = np.fromiter(map(convert, cells), dtype=dtype, count=len(cells))
         except (ValueError, OverflowError):
             continue
-        if not any("_" in cell for cell in cells):
+        if (are_plain and np.isfinite(found).all()) or all(map(_reads, cells)):
             return found.reshape(variable.shape)
     bad = np.array([not _reads(cell) for cell in cells], dtype=bool).reshape(variable.shape)
     at = first_true(bad)
@@ -165,12 +168,14 @@ def _numbers(variable: RawVariable, wanted: str) -> Array:
 
 
 def _reads(cell: str) -> bool:
-    """Is it a number? Python also takes 1_000."""
+    """Is it a number? Python also takes 1_000, digits of all scripts, and 1e400 for infinity."""
+    if "_" in cell or not cell.isascii():
+        return False
     try:
-        float(cell)
+        number = float(cell)
     except ValueError:
         return False
-    return "_" not in cell
+    return isfinite(number) or not any(map(str.isdigit, cell))
 
 
 WORDS = {

@@ -5,26 +5,29 @@ import gzip
 import io
 import json
 import os
-import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import islice
-from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 
+from dpc.dsl.files import read_text, reason_of
 from dpc.dsl.record import Record
 
+from ..jsons import parse_json
 from . import raw
 from .errors import DataError, counted, problem, quoted
 from .kinds import raw_of, variable_from_array, variable_from_items, variable_from_nested
+from .netcdf import read_netcdf
+from .npz import arrays_of_npz
 from .raw import ColumnOrigin, Origin, Raw, RawVariable, repeated, verify_size
 
 Row = list[str]
+MOST_OF_LINE = 10_000_000
 TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
 
 
@@ -32,7 +35,7 @@ def read_table(path: Path, separator: str) -> Raw:
     """A header and rows of cells as long as it, which stay text until a type is known."""
     where = path.name
     # The rows, and the line that each starts on; empty lines at the end are no rows.
-    text = read_text(path)
+    text = read_text(path, raw.MAX_BYTES)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         rows = list(reader)
@@ -70,7 +73,7 @@ def read_csv_parts(path: Path, count: int) -> Iterator[Raw]:
     is_packed = where.lower().endswith(".gz")
     try:
         with gzip.open(path, "rt", **TEXT) if is_packed else path.open(**TEXT) as file:
-            reader = csv.reader(file, strict=True)
+            reader = csv.reader(_lines_of(file, where), strict=True)
             header = next(reader, [])
             _verify_header(header, where)
             while part := list(islice(_with_lines(reader), count)):
@@ -79,7 +82,7 @@ def read_csv_parts(path: Path, count: int) -> Iterator[Raw]:
                 if part:
                     lines, rows = zip(*part, strict=True)
                     yield _table(header, list(rows), lines, where)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise problem("", f"cannot read {where}: {reason}", place=str(path)) from None
     except UnicodeDecodeError as error:
@@ -87,6 +90,15 @@ def read_csv_parts(path: Path, count: int) -> Iterator[Raw]:
         raise problem("", message, "save it as UTF-8", where) from None
     except csv.Error as error:
         raise _malformed(error, reader, where) from None
+
+
+def _lines_of(file: IO[str], where: str) -> Iterator[str]:
+    """A file of any size has lines of some size: what is no CSV may be one line alone."""
+    while line := file.readline(MOST_OF_LINE):
+        if len(line) == MOST_OF_LINE:
+            message = f"{where} has a line of more than {MOST_OF_LINE:,} characters"
+            raise problem("", message, "a row of a table is a line", where)
+        yield line
 
 
 def _malformed(error: csv.Error, reader: Any, where: str) -> DataError:
@@ -101,28 +113,6 @@ def _with_lines(reader: Any) -> Iterator[tuple[int, Row]]:
         start = reader.line_num + 1
 
 
-def read_text(path: Path) -> str:
-    """The file as UTF-8, unpacked if its name ends in .gz."""
-    if path.name.lower().endswith(".gz"):
-        with gzip.open(path) as file:
-            content = file.read(raw.MAX_BYTES + 1)
-        verify_size(len(content), path.name)
-    else:
-        verify_size(path.stat().st_size, path.name)
-        content = path.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        message = f"{path.name} is not UTF-8 text: it has the byte {content[error.start]:#04x}"
-        raise problem("", message, "save it as UTF-8", f"{path.name}, line {line}") from None
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        message = f"{path.name} is not text: it has a zero byte"
-        raise problem("", message, place=f"{path.name}, line {line}")
-    return text
-
-
 def _verify_header(header: Row, where: str) -> None:
     if not header:
         help = "the first line holds the names of the columns"
@@ -135,10 +125,6 @@ def _verify_header(header: Row, where: str) -> None:
         raise problem("", f"column {header.index('') + 1} has no name", help, f"{where}, line 1")
 
 
-# Of an InferenceData file, the groups that hold data.
-DATA_GROUPS = ("observed_data", "constant_data")
-HDF5 = b"\x89HDF"
-NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 LARGEST_ENTRY = 8
 
 
@@ -152,10 +138,10 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
         raise problem("", message, f"data are read from {endings}", str(file))
     try:
         return rows[0].read(file)
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except OSError as error:
-        message = f"cannot read {file.name}: {error.strerror or error}"
+        message = f"cannot read {file.name}: {reason_of(error)}"
         raise problem("", message, place=str(file)) from error
     except Exception as error:  # libraries raise anything on a damaged file
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
@@ -166,19 +152,22 @@ def read_data(path: str | os.PathLike[str]) -> Raw:
 def read_json(path: Path) -> Raw:
     """Stan's layout: one object, whose values are scalars and nested lists."""
     where = path.name
-    try:
-        entries = json.loads(read_text(path), object_pairs_hook=_Object)
-    except json.JSONDecodeError as error:
-        place = f"{where}, line {error.lineno}, column {error.colno}"
-        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
-    except RecursionError:
-        raise problem("", f"{where} is nested too deeply", place=where) from None
-    except ValueError:
-        raise problem("", f"{where} has a number with too many digits", place=where) from None
+    entries = json_of(read_text(path, raw.MAX_BYTES), where, _Object)
     if not isinstance(entries, _Object):
         help = 'as in {"N": 3, "y": [1.5, 2, 4]}'
         raise problem("", f"{where} holds no object of names and values", help, where)
     return raw_of(where, entries.pairs, variable_from_nested)
+
+
+def json_of(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
+    """What a text of JSON holds, or a DataError that says where it is wrong."""
+    try:
+        return parse_json(text, pairs)
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno}, column {error.colno}"
+        raise problem("", f"{where} is not JSON: {error.msg}", place=place) from None
+    except ValueError as error:
+        raise problem("", f"{where} {error}", place=where) from None
 
 
 class _Object:
@@ -189,88 +178,8 @@ class _Object:
 
 
 def read_npz(path: Path) -> Raw:
-    """Named arrays in a zip file; no object is ever unpickled."""
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        verify_size(sum(member.file_size for member in members), path.name)
-        named = [(member.filename.removesuffix(".npy"), member) for member in members]
-        return raw_of(path.name, named, lambda member, at: _npz_variable(archive, member, at))
-
-
-def _npz_variable(archive: zipfile.ZipFile, member: zipfile.ZipInfo, origin: Origin) -> RawVariable:
-    where, place = origin.where, f"{origin.where}, {member.filename}"
-    with archive.open(member) as file:
-        version = npy.read_magic(file)
-        if version not in NPY_HEADERS:
-            raise problem("", f"an array is in version {version} of its format", place=place)
-        shape, _, dtype = NPY_HEADERS[version](file)
-        if dtype.hasobject:
-            help = "save numbers, or text of dtype `U`; pickled objects are never read"
-            raise problem("", "an array holds Python objects", help, place)
-        promised, held = prod(shape) * dtype.itemsize, member.file_size - file.tell()
-        verify_size(promised, where)
-        if promised != held:
-            message = f"an array of {where} has {held} bytes, but its header says {promised}"
-            raise problem("", message, place=place)
-    with archive.open(member) as file:
-        return variable_from_array(npy.read_array(file, allow_pickle=False), origin)
-
-
-def read_netcdf(path: Path) -> Raw:
-    """Variables with named axes and their labels."""
-    variables: dict[str, RawVariable] = {}
-    for dataset in _datasets(path):
-        with dataset:
-            for name, variable in raw_from_dataset(dataset, path.name).variables.items():
-                if name in variables:
-                    message = f"`{name}` is in both {' and '.join(DATA_GROUPS)}"
-                    raise problem(name, message, place=path.name)
-                variables[name] = variable
-    return Raw(path.name, variables)
-
-
-def _datasets(path: Path) -> Iterator[Any]:
-    """The file itself, or those of its groups that hold data."""
-    xarray = import_module("xarray")
-    with path.open("rb") as file:
-        is_hdf5 = file.read(4) == HDF5
-    if not is_hdf5:
-        verify_size(path.stat().st_size, path.name)
-        yield xarray.open_dataset(path, engine="scipy")
-        return
-    # Sizes are read off here: xarray would load coordinates before it can be asked.
-    h5py = import_module("h5py")
-    with h5py.File(path) as content:
-        groups = [name for name, item in content.items() if isinstance(item, h5py.Group)]
-        used = [name for name in DATA_GROUPS if name in groups] if groups else ["/"]
-        items = [item for name in used for item in content[name].values()]
-        arrays = [item for item in items if isinstance(item, h5py.Dataset)]
-        verify_size(sum(array.nbytes for array in arrays), path.name)
-    if not used:
-        message = f"{path.name} has groups, but neither {' nor '.join(DATA_GROUPS)}"
-        raise problem("", message, f"its groups are {', '.join(sorted(groups))}", path.name)
-    for group in used:
-        yield xarray.open_dataset(path, engine="h5netcdf", group=group, phony_dims="sort")
-
-
-def raw_from_dataset(dataset: Any, where: str) -> Raw:
-    arrays = [(str(name), array) for name, array in dataset.data_vars.items()]
-    return raw_of(where, arrays, variable_from_dataarray)
-
-
-def variable_from_dataarray(array: Any, origin: Origin) -> RawVariable:
-    labels = tuple(
-        _labels(array.coords[axis].values) if axis in array.coords else () for axis in array.dims
-    )
-    variable = variable_from_array(array.values, origin)
-    return variable.replace(axes=tuple(map(str, array.dims)), labels=labels)
-
-
-def _labels(coordinate: Any) -> tuple[str, ...]:
-    """Coordinates 0, 1, 2, ... say nothing that the position does not."""
-    if coordinate.dtype.kind in "iu" and np.array_equal(coordinate, np.arange(len(coordinate))):
-        return ()
-    return tuple(map(str, coordinate.tolist() if coordinate.dtype.kind != "M" else coordinate))
+    """Named arrays in a zip file."""
+    return raw_of(path.name, list(arrays_of_npz(path).items()), variable_from_array)
 
 
 def read_parquet(path: Path) -> Raw:

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from io import StringIO
 from itertools import product
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.files import read_text, reason_of
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
 from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
@@ -18,6 +20,7 @@ from dpc.inference.factors.factor_graph import FactorGraph
 from dpc.inference.planning.plan import default_memory_limit
 from dpc.inference.queries import infer_cases
 
+from ..data.raw import MAX_BYTES, repeated
 from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable
 from .discrete import Discrete
@@ -335,12 +338,15 @@ def answer_cases(
 def read_cases(path: str) -> list[dict[str, str]]:
     """A CSV file whose columns are variables: a case a row, empty cells are not observed."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+        reader = csv.DictReader(StringIO(read_text(path, MAX_BYTES), newline=""), strict=True)
+        rows = list(reader)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text") from None
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from None
+    except csv.Error as error:
+        raise UsageError(f"{path}:{reader.line_num}: this is no CSV: {error}") from None
+    twice = repeated(reader.fieldnames or ())
+    if twice is not None:
+        raise UsageError(f"{path}: the column `{twice}` comes twice")
     if not rows:
         raise UsageError(f"{path} has no cases below its header")
     for number, row in enumerate(rows, 2):

@@ -233,15 +233,13 @@ def ask_expression(
 
 def _with_statement(model: Model, statement: str) -> Model:
     """The same model with one more statement, told by the language's own rules."""
-    from dpc.dsl.source import Source
-
     from ..model.check import check_model
 
     if model.own_data:
         what = "this network is too large to ask expressions of"
         raise UsageError(f"{what}: ask for `joint=` of the variables")
     source = model.graph.source
-    checked = check_model(Source(source.path, f"{source.text.rstrip()}\n{statement}\n"))
+    checked = check_model(source.replace(text=f"{source.text.rstrip()}\n{statement}\n"))
     if checked.graph is None:
         wrong = next(d for d in checked.diagnostics if d.is_error)
         raise UsageError(f"`ask=`: {wrong.message}{wrong.help and f' ({wrong.help})'}")

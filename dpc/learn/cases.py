@@ -7,7 +7,6 @@ column says.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpc.dsl.files import read_text, reason_of
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.joined import can_join, place_name
 from dpc.dsl.graph.passes.parts import mark_observed
@@ -25,7 +25,8 @@ from dpc.dsl.source import Span
 
 from ..data.bind import BoundData, as_raw, bind_data, raw_from_mapping
 from ..data.errors import DataError, problem
-from ..data.raw import Array, Mask, Raw, RawVariable
+from ..data.raw import MAX_BYTES, Array, Mask, Raw, RawVariable
+from ..data.read import json_of
 
 CASE = "case"
 
@@ -302,15 +303,15 @@ def _listed_in_file(source: Any) -> list[Any] | None:
     if not name.endswith((".json", ".jsonl")):
         return None
     try:
-        text = Path(source).read_text(encoding="utf-8")
-        if name.endswith(".jsonl"):
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        return json.loads(text) if text.lstrip().startswith("[") else None
+        text = read_text(source, MAX_BYTES)
     except OSError as error:
-        message = f"cannot read {source}: {error.strerror or error}"
+        message = f"cannot read {source}: {reason_of(error)}"
         raise problem("", message, place=str(source)) from None
-    except ValueError as error:
-        raise problem("", f"{Path(source).name} is not JSON: {error}", place=str(source)) from None
+    where = Path(source).name
+    if name.endswith(".jsonl"):
+        lines = enumerate(text.splitlines(), 1)
+        return [json_of(line, f"line {k} of {where}") for k, line in lines if line.strip()]
+    return json_of(text, where) if text.lstrip().startswith("[") else None
 
 
 def _raw_case(where: str, case: Any) -> Raw:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dpc.dsl.files import write_whole
+from dpc.dsl.files import read_text, reason_of, write_whole
 from dpc.dsl.graph.types import Dim, Type
 from dpc.dsl.record import NOTHING, Record
 
+from ..data.raw import MAX_BYTES
 from ..exits import UsageError
+from ..jsons import parse_json
 from ..show.answer import Answer, AnswerTable, entry_names
 
 
@@ -225,11 +227,11 @@ def learned(fit: Any) -> Learned:
     if isinstance(fit, Mapping):
         return Learned(dict(fit), {})
     try:
-        found = json.loads(Path(fit).read_text(encoding="utf-8"))
+        found = parse_json(read_text(fit, MAX_BYTES))
         params = {name: np.asarray(value, float) for name, value in found["params"].items()}
         return Learned(params, found["dims"], frozenset(found["given"]))
     except OSError as error:
-        raise UsageError(f"cannot read {fit}: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {fit}: {reason_of(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         hint = "`dpc fit FILE --data D -o fit.json` writes one, and so does `.save` of what m.fit"
         raise UsageError(f"{fit} is not a fit from data: {hint} gives") from None

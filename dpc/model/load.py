@@ -1,35 +1,61 @@
 """From a file or a text to a model."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.diagnostics import DpError
+from dpc.dsl.files import Unreadable, read_text, reason_of
 from dpc.dsl.pipeline import read_source
 from dpc.dsl.source import Source
 
+from ..exits import UsageError
 from .check import check_externs, check_model
 from .model import Model
+
+if TYPE_CHECKING:
+    from dpc.inference.formats.network import Network
 
 Settings = Mapping[str, str | bool]
 
 
 def load(
-    path: str | os.PathLike[str], *, settings: Settings | None = None, **externs: Callable[..., Any]
+    path: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    import_paths: Sequence[str | os.PathLike[str]] = (),
+    **externs: Callable[..., Any],
 ) -> Model:
     """The model of a .dp file, or of a network: .bif, .xmlbif, .uai, also with .gz.
 
     Extern functions are given by name. `settings` replace annotations of the file: {"b.grad":
-    "rloo(samples=4)", "a.noncentered": False}. Raises DpError with all that is wrong.
+    "rloo(samples=4)", "a.noncentered": False}. Imports come from the folder of the file and below,
+    and from `import_paths`. Raises DpError with all that is wrong.
     """
     if is_network(path):
         return load_network(os.fspath(path))
-    return _bound(compile_model(read_source(os.fspath(path)), settings, externs))
+    source = read_source(os.fspath(path), _folders(import_paths))
+    return _bound(compile_model(source, settings, externs))
 
 
-def parse(text: str, *, settings: Settings | None = None, **externs: Callable[..., Any]) -> Model:
-    """The model of a text."""
-    return _bound(compile_model(Source("<text>", text), settings, externs))
+def parse(
+    text: str,
+    *,
+    settings: Settings | None = None,
+    import_paths: Sequence[str | os.PathLike[str]] = (),
+    **externs: Callable[..., Any],
+) -> Model:
+    """The model of a text, which may import from the current folder and from `import_paths`."""
+    source = Source("<text>", text, _folders(import_paths))
+    return _bound(compile_model(source, settings, externs))
+
+
+def _folders(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    if isinstance(paths, str | os.PathLike):
+        raise UsageError(f"`import_paths=` takes a list of folders: write [{os.fspath(paths)!r}]")
+    return tuple(map(os.fspath, paths))
 
 
 def compile_model(
@@ -62,6 +88,20 @@ def is_network(path: str | os.PathLike[str]) -> bool:
 
 
 def load_network(path: str) -> Model:
-    from dpc.inference.formats.registry import read_network
-
     return Model(None, network=read_network(path))
+
+
+MOST_OF_NETWORK = 1 << 28
+"""Bytes of a network file: the largest that are published have a tenth of them."""
+
+
+def read_network(path: str) -> Network:
+    """A network file, compressed or not; raises FormatError, or OSError if it cannot be opened."""
+    from dpc.inference.formats.network import FormatError
+    from dpc.inference.formats.registry import parse_network, verify_ending
+
+    verify_ending(path)
+    try:
+        return parse_network(read_text(path, MOST_OF_NETWORK), path)
+    except Unreadable as error:
+        raise FormatError(path, None, reason_of(error)) from None

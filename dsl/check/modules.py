@@ -1,9 +1,12 @@
 """A program and the files it imports, their statements outside of blocks, what these mention."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from ..diagnostics import Diagnostic, DpError, Label
+from ..files import reason_of
+from ..limits import MAX_FILES
 from ..record import Record
 from ..source import Source, Span
 from ..text import syntax as s
@@ -11,6 +14,7 @@ from ..text.parser import children, parse_program
 
 SourceReader = Callable[[str], Source]
 UNREAD = "?."
+ENDING = ".dp"
 
 
 class Module(Record):
@@ -37,42 +41,90 @@ class Module(Record):
 
 def load_modules(program: s.Program, read: SourceReader, report: list[Diagnostic]) -> list[Module]:
     """The program and, depth first, its imports; names of an import `as lib` start with `lib.`."""
-    modules: list[Module] = []
+    loader = _Loader(program.source, read, report)
+    loader.load(program, "", (os.path.realpath(program.source.path),))
+    return loader.modules
 
-    def load(program: s.Program, prefix: str, importing: tuple[str, ...]) -> None:
+
+def real_path(path: str) -> str:
+    """Where links lead to; a name that no file can have stays."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+class _Loader:
+    """Each file is loaded once, under the first of its names; `prefixes` are by its real path."""
+
+    def __init__(self, root: Source, read: SourceReader, report: list[Diagnostic]):
+        self.read, self.report = read, report
+        self.folders = [os.path.realpath(PurePosixPath(root.path).parent)]
+        self.folders += map(os.path.realpath, root.import_paths)
+        self.modules: list[Module] = []
+        self.prefixes: dict[str, str] = {}
+
+    def load(self, program: s.Program, prefix: str, importing: tuple[str, ...]) -> None:
+        """`importing` are the real paths of this file and of those that led to it."""
         imports = [each for each in program.statements if isinstance(each, s.ImportStmt)]
         aliases = {i.alias.name: f"{prefix}{i.alias.name}." for i in imports}
         module = Module(prefix, program.source, program, aliases)
-        modules.append(module)
+        self.modules.append(module)
         for statement in imports:
+            alias = statement.alias.name
             path = str(PurePosixPath(program.source.path).parent / statement.path.value)
-            source = None
-            if path in importing:
-                chain = " -> ".join((*importing[importing.index(path) :], path))
-                own = "E0602", "this import closes a circle", statement.path.span
-                module.error(report, *own, chain)
-            else:
-                source = read_import(module, path, statement.path.span)
+            real = real_path(path)
+            if real in self.prefixes and real not in importing:
+                aliases[alias] = self.prefixes[real]
+                continue
+            source = self.source_of(module, path, statement.path.span, importing)
             if source is None:
-                aliases[statement.alias.name] = UNREAD
-            else:
-                imported, found = parse_program(source)
-                report.extend(found)
-                load(imported, aliases[statement.alias.name], (*importing, path))
+                aliases[alias] = UNREAD
+                continue
+            self.prefixes[real] = aliases[alias]
+            imported, found = parse_program(source)
+            self.report.extend(found)
+            self.load(imported, aliases[alias], (*importing, real))
 
-    def read_import(importer: Module, path: str, span: Span) -> Source | None:
+    def source_of(
+        self, importer: Module, path: str, span: Span, importing: tuple[str, ...]
+    ) -> Source | None:
+        """An imported file, or None after saying why it is not read."""
+        real = real_path(path)
+        if real in importing:
+            circle = (*importing[importing.index(real) :], real)
+            chain = " -> ".join(os.path.relpath(each, self.folders[0]) for each in circle)
+            importer.error(self.report, "E0602", "this import closes a circle", span, chain)
+            return None
+        reason, help = self.refusal(path)
         try:
-            return read(path)
+            if not reason:
+                return self.read(path)
         except DpError as error:
             reason = error.diagnostics[0].message
         except OSError as error:
-            reason = error.strerror or str(error)
-        help = "paths are relative to the importing file"
-        importer.error(report, "E0601", f"cannot read `{path}`: {reason}", span, help)
+            reason = reason_of(error)
+        except ValueError:
+            reason = "no file has such a name"
+        help = help or "paths are relative to the importing file"
+        importer.error(self.report, "E0601", f"cannot read `{path}`: {reason}", span, help)
         return None
 
-    load(program, "", (program.source.path,))
-    return modules
+    def refusal(self, path: str) -> tuple[str, str]:
+        """Why a file is not to be opened, and what to do; so no text but a model's is ever shown.
+
+        Judged by where links lead.
+        """
+        real = real_path(path)
+        if not real.endswith(ENDING):
+            return f"an imported file is called something{ENDING}", f"rename it to end in {ENDING}"
+        if not any(os.path.commonpath([real, folder]) == folder for folder in self.folders):
+            folder = os.path.dirname(real)
+            help = f"allow it with `--import-path {folder}`, or with `import_paths=` in Python"
+            return "it is outside of the folder of the model", help
+        if len(self.modules) >= MAX_FILES:
+            return f"a model has at most {MAX_FILES} files", "join some of them"
+        return "", ""
 
 
 # ---- blocks dissolve: every statement alone, with the binders, conditions and smoothing around it

@@ -8,6 +8,7 @@ from ..graph.breaks import is_soft
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences
 from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Real, Type
+from ..limits import MAX_CALLS
 from ..record import Record
 from ..text import syntax as s
 from .calls import require_type
@@ -79,6 +80,7 @@ class _Checker:
             context.error("E0504", "a function cannot call itself", cycle[0].span, help)
         order = [name for group in components(owners, edges) for name in group]
         functions = [f for name in order if (f := self.check_function(owners[name]))]
+        self.verify_calls(functions)
         declarations = self.check_declarations(guide=False)
         guide_declarations = self.check_declarations(guide=True)
         definitions, recurrences = self.check_definitions(guide=False)
@@ -127,6 +129,25 @@ class _Checker:
         body = infer(statement.body, context)
         require_type(body, signature.result, f"the result of `{symbol.name}`", context)
         return Function(symbol.name, signature.parameters, signature.result, body)
+
+    def verify_calls(self, functions: list[Function]) -> None:
+        """Calls are written out in many places: each function that calls another twice doubles it.
+
+        calls(f) = sum over the calls of g in f of 1 + calls(g); a function comes after those it
+        calls.
+        """
+        counts: dict[str, int] = {}
+        for function in functions:
+            parts = c.walk(function.body) if function.body is not None else ()
+            called = [part.function for part in parts if isinstance(part, c.CallFn)]
+            counts[function.name] = sum(1 + counts.get(name, 0) for name in called)
+            if counts[function.name] > MAX_CALLS:
+                name, count = function.name, counts[function.name]
+                message = f"`{name}` makes {count:,} calls, with those that its calls make"
+                help = f"at most {MAX_CALLS:,} are written out: compute what is used twice once"
+                symbol = self.symbols.model[name]
+                self.context(symbol.module).error("E0007", message, symbol.span, help=help)
+                return  # those that call it make more
 
     # ---- declarations
 

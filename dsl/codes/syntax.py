@@ -45,7 +45,8 @@ is data: declare it with `data`, and give it in a file of its own.
 E0007: nested too deeply
 Brackets, operators and branches may lie a hundred deep in each other. Give the inner
 parts names of their own; a long sum over members of a dim is written `sum[i in D]
-...`.
+...`. A function that calls another twice doubles its calls: a call may make two
+thousand, with those that they make.
 - y := ((((1))))    # with a hundred brackets
 + y := 1
 

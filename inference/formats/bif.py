@@ -16,10 +16,21 @@ from math import prod
 
 import numpy as np
 
-from .network import Floats, FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
+from .network import (
+    Floats,
+    FormatError,
+    Network,
+    NetworkTable,
+    NetworkVariable,
+    normalise_rows,
+    numbers_of,
+    refuse_states,
+    refuse_table,
+    whole_number,
+)
 
 _TOKEN = re.compile(r'"[^"\n]*"|[{}()\[\];|]|[^\s{}()\[\];|",]+')
-_COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _ROW = re.compile(r"[\s,]*\(([^()\"]*)\)([^;()]*);")
 _BLANK = re.compile(r"[\s,]*")
 BLOCKS = "`network`, `variable` or `probability`"
@@ -112,7 +123,7 @@ class _Reader:
 
     def _floats(self, text: str) -> list[float]:
         try:
-            return list(map(float, text.replace(",", " ").split()))
+            return numbers_of(text.replace(",", " "))
         except ValueError as error:
             raise self.error(f"expected numbers up to `;`: {error}") from None
 
@@ -147,6 +158,9 @@ class _Reader:
                 blocks.append(self._probability(variables))
             else:
                 raise self.error(f"expected {BLOCKS}, found `{word}`", place)
+        reason = refuse_states(sum(len(variable.states) for variable in variables.values()))
+        if reason:
+            raise self.error(reason)
         tables = tuple(self._table(block, variables) for block in blocks)
         seen: set[str] = set()
         for block in blocks:
@@ -185,7 +199,7 @@ class _Reader:
                 self.take("{")
                 states = self.words_until("}", "a state")
                 self.take(";")
-                if not size.isdigit() or int(size) != len(states):
+                if whole_number(size) != len(states):
                     raise self.error(f"`{name}` says it has {size} states and lists {len(states)}")
                 if len(set(states)) < len(states):
                     raise self.error(f"`{name}` lists a state twice")
@@ -257,6 +271,9 @@ class _Reader:
     def _table(self, block: _Block, variables: dict[str, NetworkVariable]) -> NetworkTable:
         states = [variables[name].states for name in block.scope]
         shape = tuple(map(len, states))
+        reason = refuse_table(shape)
+        if reason:
+            raise self.error(f"the table of `{block.scope[-1]}`: {reason}", block.place)
         if block.table is None:
             values = self._rows(block, states, shape)
         else:

@@ -1,6 +1,5 @@
 """The formats of network files, by their endings. Adding one is adding a row."""
 
-import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,19 +32,16 @@ def format_of(path: str) -> NetworkFormat | None:
     return next((row for row in FORMATS if row.ending == ending), None)
 
 
-def read_network(path: str) -> Network:
-    """A network file, compressed or not; raises FormatError, or OSError when it cannot be read."""
+def verify_ending(path: str) -> NetworkFormat:
     found = format_of(path)
     if found is None:
         endings = ", ".join(row.ending for row in FORMATS)
         raise FormatError(
             path, None, f"not a network file: the endings are {endings}, and each with .gz"
         )
-    content = Path(path).read_bytes()
-    try:
-        text = (gzip.decompress(content) if path.endswith(".gz") else content).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"byte {error.start} is not UTF-8") from None
-    except (OSError, EOFError) as error:
-        raise FormatError(path, None, f"cannot be decompressed: {error}") from None
-    return found.read(text, path)
+    return found
+
+
+def parse_network(text: str, path: str) -> Network:
+    """The network of a file's text, by the ending of its path; raises FormatError."""
+    return verify_ending(path).read(text, path)

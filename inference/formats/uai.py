@@ -8,9 +8,21 @@ from math import prod
 
 import numpy as np
 
-from .network import FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
+from .network import (
+    FormatError,
+    Network,
+    NetworkTable,
+    NetworkVariable,
+    normalise_rows,
+    numbers_of,
+    refuse_states,
+    refuse_table,
+    shortened,
+    whole_number,
+)
 
 KINDS = {"BAYES": True, "MARKOV": False}
+MOST_NAMED = 12
 
 
 class _Numbers:
@@ -30,9 +42,10 @@ class _Numbers:
 
     def whole(self, what: str) -> int:
         word = self.next(what)
-        if not word.isdigit():
-            raise self.error(f"expected {what}, found `{word}`")
-        return int(word)
+        found = whole_number(word)
+        if found is None:
+            raise self.error(f"expected {what}, found `{shortened(word)}`")
+        return found
 
     def floats(self, count: int, what: str) -> list[float]:
         words = self.words[self.place : self.place + count]
@@ -40,7 +53,7 @@ class _Numbers:
         if len(words) < count:
             raise self.at_end(f"the file ends within {what}")
         try:
-            return list(map(float, words))
+            return numbers_of(" ".join(words))
         except ValueError as error:
             raise self.error(f"{what}: {error}") from None
 
@@ -67,6 +80,9 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
         sizes.append(numbers.whole(f"the size of variable {i}"))
         if sizes[i] < 1:
             raise numbers.error(f"variable {i} has no states")
+    reason = refuse_states(sum(sizes))
+    if reason:
+        raise numbers.error(reason)
     scopes = [_scope(numbers, len(sizes)) for _ in range(numbers.whole("the number of tables"))]
     tables = tuple(_table(numbers, scope, sizes, KINDS[kind]) for scope in scopes)
     if numbers.place < len(numbers.words):
@@ -88,7 +104,8 @@ def _scope(numbers: _Numbers, count: int) -> tuple[int, ...]:
     if outside:
         raise numbers.error(f"variable {outside[0]} is not one of 0 to {count - 1}")
     if len(set(scope)) < len(scope):
-        raise numbers.error(f"the scope {' '.join(map(str, scope))} names a variable twice")
+        names = " ".join(map(str, scope[:MOST_NAMED]))
+        raise numbers.error(f"the scope {names} names a variable twice")
     return scope
 
 
@@ -96,14 +113,17 @@ def _table(
     numbers: _Numbers, scope: tuple[int, ...], sizes: list[int], is_bayesian: bool
 ) -> NetworkTable:
     shape = tuple(sizes[v] for v in scope)
+    reason = refuse_table(shape)
+    if reason:
+        raise numbers.error(f"the table over {' '.join(map(str, scope[:MOST_NAMED]))}: {reason}")
     count = numbers.whole("the number of entries of a table")
     if count != prod(shape):
         raise numbers.error(
             f"the table over {' '.join(map(str, scope))} has {count} entries, not {prod(shape)}"
         )
     values = np.reshape(numbers.floats(count, f"the table over {' '.join(map(str, scope))}"), shape)
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise numbers.error("a potential is negative or not finite")
+    if (values < 0).any():
+        raise numbers.error("a potential is negative")
     if is_bayesian:
         values, wrong = normalise_rows(values)
         if wrong is not None:
@@ -118,7 +138,8 @@ def read_uai_evidence(text: str, path: str = "<evid>") -> dict[int, int]:
         return {}
     count = numbers.whole("the number of observations")
     second = numbers.words[1] if numbers.words[1:] else ""
-    if count == 1 and second.isdigit() and len(numbers.words) == 2 + 2 * int(second):
+    pairs = whole_number(second)
+    if count == 1 and pairs is not None and len(numbers.words) == 2 + 2 * pairs:
         count = numbers.whole("the number of observations")
     found = {}
     for _ in range(count):

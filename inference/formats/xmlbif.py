@@ -1,12 +1,22 @@
 """XMLBIF 0.3: BIF in XML. A table lists its numbers with the child's state moving fastest."""
 
+from collections import Counter
 from html import escape
 from math import prod
 from xml.etree import ElementTree
 
 import numpy as np
 
-from .network import FormatError, Network, NetworkTable, NetworkVariable, normalise_rows
+from .network import (
+    FormatError,
+    Network,
+    NetworkTable,
+    NetworkVariable,
+    normalise_rows,
+    numbers_of,
+    refuse_states,
+    refuse_table,
+)
 
 
 def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
@@ -23,13 +33,15 @@ def read_xmlbif(text: str, path: str = "<xmlbif>") -> Network:
     by_name = {variable.name: variable for variable in variables}
     if len(by_name) < len(variables):
         raise FormatError(path, None, "a variable is declared twice")
+    reason = refuse_states(sum(len(variable.states) for variable in variables))
+    if reason:
+        raise FormatError(path, None, reason)
     tables = tuple(_table(child, by_name, path) for child in network.findall("DEFINITION"))
-    children = [table.child for table in tables]
+    definitions = Counter(table.child for table in tables)
     for name in by_name:
-        if children.count(name) != 1:
-            raise FormatError(
-                path, None, f"`{name}` has {children.count(name) or 'no'} definitions, not one"
-            )
+        count = definitions[name]
+        if count != 1:
+            raise FormatError(path, None, f"`{name}` has {count or 'no'} definitions, not one")
     name, properties = _text(network, "NAME", "unknown"), _properties(network)
     return Network(name, tuple(variables), tables, True, properties)
 
@@ -59,15 +71,20 @@ def _table(
         if name not in variables:
             reason = f"the definition of `{child}` names `{name}`, which is no variable"
             raise FormatError(path, None, reason)
+    if len(set(scope)) < len(scope):
+        raise FormatError(path, None, f"the definition of `{child}` names a variable twice")
     shape = tuple(len(variables[name].states) for name in scope)
-    words = _text(element, "TABLE").split()
-    if len(words) != prod(shape):
-        reason = f"the table of `{child}` has {len(words)} numbers, not {prod(shape)}"
-        raise FormatError(path, None, reason)
+    reason = refuse_table(shape)
+    if reason:
+        raise FormatError(path, None, f"the table of `{child}`: {reason}")
     try:
-        values, wrong = normalise_rows(np.reshape(list(map(float, words)), shape))
+        numbers = numbers_of(_text(element, "TABLE"))
     except ValueError as error:
         raise FormatError(path, None, f"the table of `{child}`: {error}") from None
+    if len(numbers) != prod(shape):
+        reason = f"the table of `{child}` has {len(numbers)} numbers, not {prod(shape)}"
+        raise FormatError(path, None, reason)
+    values, wrong = normalise_rows(np.reshape(numbers, shape))
     if wrong is not None:
         key = ", ".join(variables[name].states[i] for name, i in zip(scope, wrong, strict=False))
         raise FormatError(path, None, f"the row ({key}) of `{child}` is no distribution")

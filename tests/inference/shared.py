@@ -15,9 +15,9 @@ import pytest
 
 from dpc.inference.factors.factor_graph import FactorGraph
 from dpc.inference.formats.network import Network
-from dpc.inference.formats.registry import read_network
 from dpc.inference.formats.uai import read_uai_evidence
 from dpc.inference.queries import infer_samples
+from dpc.model.load import read_network
 
 OBSERVED = 5
 
