@@ -1,9 +1,15 @@
 """`python -m dpc` and the `dpc` script."""
 
 import gc
+import signal
 import sys
 
-from . import cli
+# Ctrl-C while the program is being loaded ends it without a word; one that is ignored stays so.
+LISTENS = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+if LISTENS:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from . import cli  # noqa: E402
 
 LIGHT = frozenset({"check", "fmt", "info", "graph", "explain"})
 
@@ -12,6 +18,8 @@ def main() -> int:
     """Light commands make small objects and end: collecting garbage takes a fifth of their time."""
     if LIGHT & set(sys.argv[1:2]):
         gc.disable()
+    if LISTENS:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return cli.main()
 
 

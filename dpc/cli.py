@@ -1,12 +1,15 @@
 """The command line. Each command is a module of dpc.commands, imported when it is asked for."""
 
 import argparse
+import io
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
-from .exits import BUG, INTERRUPTED, USAGE, exit_of
+from .exits import BUG, INTERRUPTED, OK, USAGE, UsageError, exit_of, sentence_of
 
 COMMANDS = {
     "check": "names, types, shapes and domains of a model",
@@ -33,47 +36,93 @@ COMMANDS = {
 }
 
 
+LONG_WORD = re.compile(r"\S{500,}")
+"""What nobody wrote by hand, and nobody wants to read again in a message."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; whatever happens is an exit code, a user's mistake never a traceback."""
     options: list[str] = []  # the names of those that the command has
     try:
-        words = list(sys.argv[1:] if argv is None else argv)
-        name = next((word for word in words if not word.startswith("-")), None)
-        parser = _parser(name if name in COMMANDS else None)
-        args = parser.parse_args(words)
-        options += vars(args)
-        if args.command is None:
-            parser.print_help()
-            return USAGE
-        code: int = import_module(f"dpc.commands.{args.command}").run(args)
+        _open_streams()
+        code = _run(argv, options)
+        sys.stdout.flush()
         return code
+    except SystemExit:  # after `--help`, or a word that is no option
+        _flush_or_drop()
+        raise
     except KeyboardInterrupt as error:
         where = f": {_as_options(str(error), options)}" if str(error) else ""
-        print(f"dpc: interrupted{where}", file=sys.stderr)
-        return INTERRUPTED
+        return _leave(f"dpc: interrupted{where}", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _leave("", OK)
     except Exception as error:
         return _report(error, options)
 
 
-def _report(error: Exception, options: list[str]) -> int:
-    """Errors in models, data and arguments are the user's; everything else is ours."""
-    code = exit_of(error)
-    if code == BUG and isinstance(error, OSError) and error.filename is not None:
-        print(f"dpc: {error.filename}: {error.strerror or error}", file=sys.stderr)
+def _run(argv: Sequence[str] | None, options: list[str]) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if any("\0" in word for word in words):
+        raise UsageError("a word of the command line holds a zero byte, which no name has")
+    name = next((word for word in words if not word.startswith("-")), None)
+    parser = _parser(name if name in COMMANDS else None)
+    args = parser.parse_args(words)
+    options += vars(args)
+    if args.command is None:
+        parser.print_help()
         return USAGE
-    if code == BUG:
-        if os.environ.get("DPC_TRACEBACK"):
-            raise error
-        print(f"dpc: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-        print("This is a bug in dpc. Please report it together with the model.", file=sys.stderr)
-        print("DPC_TRACEBACK=1 shows where it happened.", file=sys.stderr)
-        return BUG
-    own_words = type(error).__name__ in ("DpError", "DataError")
-    print(error if own_words else f"dpc: {_as_options(str(error), options)}", file=sys.stderr)
+    code: int = import_module(f"dpc.commands.{args.command}").run(args)
     return code
+
+
+def _report(error: Exception, options: list[str]) -> int:
+    """Errors in models, data and arguments are the user's, bad days nobody's, the rest is ours."""
+    sentence = sentence_of(error)
+    if sentence is not None:
+        code = exit_of(error)
+        return _leave(_as_options(sentence, options), USAGE if code == BUG else code)
+    if os.environ.get("DPC_TRACEBACK"):
+        raise error
+    lines = (
+        f"dpc: internal error: {type(error).__name__}: {error}",
+        "This is a bug in dpc. Please report it together with the model.",
+        "DPC_TRACEBACK=1 shows where it happened.",
+    )
+    return _leave("\n".join(lines), BUG)
+
+
+# ---- streams: one may be closed, full, or in an encoding that lacks a character
+
+
+def _open_streams() -> None:
+    """Python has no object for a stream that the shell has closed."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (it stays open to the end)
+    if sys.stdout is None:
+        sys.stdout = sys.stderr
+        raise UsageError("standard output is closed, so there is nowhere to print")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _leave(sentence: str, code: int) -> int:
+    """Says it, and leaves nothing to be written when Python ends: that could fail once more."""
+    with suppress(OSError, ValueError):
+        if sentence:
+            sentence = LONG_WORD.sub(lambda word: f"{word[0][:60]}...", sentence)
+            print(sentence, file=sys.stderr, flush=True)
+    _flush_or_drop()
+    return code
+
+
+def _flush_or_drop() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:

@@ -1,4 +1,9 @@
-"""Exit codes, as documented in the README, and which mistakes they are for."""
+"""Exit codes, as documented in the README, and which mistakes they are for.
+
+One place tells a bad day, a full disk, no memory or a name that cannot be printed, from a bug.
+"""
+
+import os
 
 OK = 0
 WRONG_MODEL = 1
@@ -37,9 +42,45 @@ EXITS = {
 }
 
 
+def verify_folder(path: str) -> None:
+    """Before the work, not after it."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise UsageError(f"cannot write {path}: there is no folder {folder}")
+
+
+SEEDS = 1 << 63
+
+
+def verify_seed(seed: int) -> int:
+    if not 0 <= seed < SEEDS:
+        raise UsageError(f"`seed=` takes a whole number from 0 to 2^63 - 1, not {seed}")
+    return seed
+
+
 def exit_of(error: BaseException) -> int:
     """The exit code for a mistake of the user's; for anything else that it is a bug of ours."""
     for kind in type(error).__mro__:
         if kind.__name__ in EXITS:
             return EXITS[kind.__name__]
     return BUG
+
+
+OWN_WORDS = frozenset({"DpError", "DataError"})
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """What is to be said of a mistake or a bad day; None for a bug of ours."""
+    if type(error).__name__ in OWN_WORDS:
+        return str(error)
+    if exit_of(error) != BUG:
+        return f"dpc: {error}"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"dpc: {where}{error.strerror or error}"
+    if isinstance(error, UnicodeError):
+        return f"dpc: a name or a text cannot be written in this encoding: {error}"
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)[:200]:
+        reason = str(error).splitlines()[0] if str(error) else "no more is free"
+        return f"dpc: not enough memory ({reason}); ask for fewer draws, or give smaller data"
+    return None

@@ -4,7 +4,8 @@ import gzip
 import os
 import stat
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -77,12 +78,19 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
     A link is followed. What cannot be replaced, a device or a pipe, is written in place.
     """
+    with written_whole(path) as beside, open(beside, "wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The path to write to, whose file takes the name when all is written; raises CannotWrite."""
     try:
         if _is_regular_or_new(path):
-            _replace(Path(os.path.realpath(path)), content)
+            with _replacing(Path(os.path.realpath(path))) as beside:
+                yield beside
         else:
-            with open(path, "wb") as file:
-                file.write(content)
+            yield Path(path)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         reason = reason_of(error) if isinstance(error, OSError) else str(error)
         raise CannotWrite(f"cannot write {os.fspath(path)}: {reason}") from None
@@ -95,13 +103,14 @@ def _is_regular_or_new(path: str | os.PathLike[str]) -> bool:
         return True
 
 
-def _replace(target: Path, content: bytes) -> None:
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
     # A name that nobody can guess, and never one that is there: others may write to the folder.
     beside = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
+        with open(beside, "xb"):
+            yield beside
+        with open(beside, "rb") as file:
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             beside.chmod(stat.S_IMODE(target.stat().st_mode))

@@ -372,7 +372,7 @@ REFUSED = [
     ("--no-predictive", "--no-predictive needs -o or --plots"),
     ("--format png", "--format needs the --plots"),
     ("--resume", "--resume needs the --checkpoint"),
-    ("-o post.csv", "-o writes netCDF: call it post.nc"),
+    ("-o post.csv", "--out writes netCDF: call it post.nc"),
     ("--draws 3", "--draws takes a number from 4 up, not 3"),
     ("--chains 0", "--chains takes a number from 1 up, not 0"),
     ("--target-accept 1", "--target-accept takes a number between 0 and 1"),

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from dpc.commands import inputs
-from dpc.exits import UsageError
+from dpc.exits import UsageError, verify_folder
 
 OPTIONS = (
     *("by", "method", "test", "stream", "checkpoint", "resume", "seed"),
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         what = "-o writes .json, or a network with learned tables"
         raise UsageError(f"{what}: .dp, .bif, .xmlbif or .uai; not {args.out}")
     for path in filter(None, (args.out, args.plot)):
-        inputs.verify_folder(path)
+        verify_folder(path)
     model = inputs.load_model(args)
     known = inputs.Known(model, args)
     with LossProgress() as progress:

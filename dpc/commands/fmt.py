@@ -29,7 +29,8 @@ def _format_file(path: str, check: bool) -> int:
         inputs.print_diagnostics(error.diagnostics)
         return WRONG_MODEL
     if path == inputs.STANDARD_INPUT and not check:
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())  # as a file has it, whatever the terminal speaks
         return OK
     if text == source.text:
         return OK

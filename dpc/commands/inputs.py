@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.source import Source
-from dpc.exits import NOT_CONVERGED, OK, UsageError
+from dpc.exits import NOT_CONVERGED, OK, UsageError, verify_folder
+from dpc.jsons import parse_json
 
 if TYPE_CHECKING:
     from dpc.model.model import Model
@@ -29,9 +31,27 @@ OptionRow = tuple[str, OptionKind, str] | tuple[str, OptionKind, str, Any]
 STANDARD_INPUT = "-"
 EVIDENCE_PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
 KEYWORD = re.compile(r"`([a-z_]+)=([^`]*)`")
+MOST_SHOWN = 60
 QUOTES = "'\""
 # Keywords of Python whose option has another name.
 OPTION_NAMES = {"params": "set", "start": "set"}
+
+
+def _whole(text: str) -> int:
+    """Python's own also takes 1_000 and the digits of all scripts."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,400}", text):
+        raise argparse.ArgumentTypeError(f"{shortened(text)} is no whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    with suppress(ValueError):
+        if text.isascii() and "_" not in text:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{shortened(text)} is no number")
+
+
+READERS: dict[Any, Any] = {int: _whole, float: _number}
 
 
 def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
@@ -50,7 +70,7 @@ def add_options(parser: argparse._ActionsContainer, *rows: OptionRow) -> None:
         elif isinstance(kind, tuple):
             how["choices"] = kind
         elif kind is not None:
-            how["type"] = kind
+            how["type"] = READERS.get(kind, kind)
         parser.add_argument(*names.split("/"), **how)
 
 
@@ -221,9 +241,15 @@ def _read_pair(text: str) -> tuple[str, str]:
 def read_value(text: str) -> Any:
     """JSON where it is JSON, a label otherwise."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError:
         return text
+    except ValueError as error:
+        raise UsageError(f"the value {shortened(text)} {error}") from None
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def read_given(written: Sequence[str]) -> dict[str, Any]:
@@ -243,10 +269,9 @@ def read_given(written: Sequence[str]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     if text.startswith("["):
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            return [item.strip() for item in text[1:-1].split(",")]
+        found = read_value(text)
+        is_list = not isinstance(found, str)
+        return found if is_list else [item.strip() for item in text[1:-1].split(",")]
     return set(text.split("|")) if "|" in text else text
 
 
@@ -262,15 +287,11 @@ def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
         print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
 
 
-def verify_folder(path: str) -> None:
-    """Before the work, not after it."""
-    if not Path(path).parent.is_dir():
-        raise UsageError(f"cannot write {path}: there is no folder {Path(path).parent}")
-
-
 def verify_picture(path: str | None) -> None:
     if path and not path.endswith((".svg", ".png")):
         raise UsageError(f"--plot writes .svg or .png, not {path}")
+    if path:
+        verify_folder(path)
 
 
 def as_options(text: str, options: Collection[str]) -> str:

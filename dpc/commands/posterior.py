@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpc.commands import inputs
@@ -87,7 +86,3 @@ def verify_arguments(args: argparse.Namespace) -> None:
         raise UsageError("--no-predictive needs -o or --plots: predictions are there alone")
     if args.format and not args.plots:
         raise UsageError("--format needs the --plots that it is for")
-    if args.out and not args.out.endswith(".nc"):
-        raise UsageError(f"-o writes netCDF: call it {Path(args.out).stem}.nc, not {args.out}")
-    if args.out:
-        inputs.verify_folder(args.out)

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
+from dpc.dsl.graph.extents import largest_extent
 from dpc.dsl.graph.graph import Graph, Node
 from dpc.dsl.record import Record
+from dpc.inference.errors import MemoryLimitError
+from dpc.inference.planning.plan import available_memory, format_bytes
 
 from . import kinds
 from .arrays import checked_array
@@ -184,6 +187,7 @@ def bind_data(
     known = {name for name, own in given.items() if own.values is not None}
     unknown = [node for name, node in nodes.items() if name not in known]
     dims = resolve_dims(graph, given, entries, sizes, _touched(unknown, report), report)
+    _verify_extents(graph, {name: known.size for name, known in dims.sizes.items()})
     arrays = {}
     for name, node in nodes.items():
         with report.collecting():
@@ -198,6 +202,21 @@ def bind_data(
         arrays,
         {name: mask for name, mask in masks.items() if mask.any()},
     )
+
+
+SPARE = 4
+"""Sums are often computed without their array, in more time: a few times the memory may do."""
+
+
+def _verify_extents(graph: Graph, sizes: dict[str, int]) -> None:
+    """Before any array is made."""
+    extent = largest_extent(graph, sizes)
+    needed, limit = extent.bytes(sizes), available_memory()
+    if needed > SPARE * limit:
+        axes = ", ".join(f"{dim} of {sizes.get(dim.name, dim.size):,}" for dim in extent.dims)
+        what = f"`{extent.node}` has an array over {axes}: {format_bytes(needed)}"
+        help = "make a dim smaller, or sum over one at a time"
+        raise MemoryLimitError(f"{what}, and {format_bytes(limit)} of memory are free; {help}")
 
 
 def _settle(

@@ -1,6 +1,7 @@
 """Answers about finite variables: labelled, as data and as tables."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
@@ -292,8 +293,8 @@ def check_given(discrete: Discrete, given: Mapping[str, Any]) -> dict[str, Any]:
 def _value(name: str, states: tuple[str, ...], value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return {state_of(name, states, item) for item in value}
-    if np.ndim(value) == 1:
-        likelihood = np.asarray(value, float)
+    if np.ndim(np.asarray(value, object)) == 1:
+        likelihood = _likelihoods(name, value)
         if len(likelihood) != len(states):
             raise WrongEvidence(
                 f"`{name}` has {len(states)} states, the likelihood {len(likelihood)} entries"
@@ -302,12 +303,22 @@ def _value(name: str, states: tuple[str, ...], value: Any) -> Any:
     return state_of(name, states, value)
 
 
+def _likelihoods(name: str, value: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError, OverflowError):
+        message = f"`{name}` takes a likelihood for each state, not {str(value)[:60]}"
+        several = f"one of several states is {name}=this|that, in Python a set"
+        raise WrongEvidence(f"{message}; {several}") from None
+
+
 def state_of(name: str, states: Sequence[str], value: Any) -> int:
     """The position of a label, or of a number or truth value."""
     text = str(value).lower() if isinstance(value, bool | np.bool_) else str(value)
     if text in states:
         return list(states).index(text)
-    if text.isdigit() and int(text) < len(states) and not states[0].isdigit():
+    is_position = re.fullmatch(r"[0-9]{1,18}", text) and int(text) < len(states)
+    if is_position and not states[0].isdigit():
         return int(text)
     hint = did_you_mean(text, states)
     shown = ", ".join(states[:12]) + (", ..." if len(states) > 12 else "")

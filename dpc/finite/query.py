@@ -9,7 +9,7 @@ from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
 
-from ..exits import UsageError
+from ..exits import UsageError, verify_seed
 from ..model.check import as_numbers
 from ..model.model import Model
 from ..show.info import EliminationPlan
@@ -46,6 +46,7 @@ def query(
     if how.method not in by.METHODS:
         hint = did_you_mean(how.method, by.METHODS)
         raise UsageError(f"there is no method `{how.method}`{hint and f'; {hint}'}")
+    verify_seed(how.seed)
     for name in ("kbest", "samples"):
         value = getattr(asked, name)
         if value is not None and value < 1:
@@ -206,7 +207,8 @@ def read_memory(size: int | str | None) -> int | None:
     """2GB, 500 MB or a number of bytes."""
     if size is None or isinstance(size, int):
         return size
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", size, re.IGNORECASE)
+    written = r"\s*([0-9]{1,18}(?:\.[0-9]+)?)\s*([kmgt]?)i?b?\s*"
+    found = re.fullmatch(written, size, re.IGNORECASE)
     if not found:
         raise UsageError(f"`memory=` takes a size such as 2GB, not {size}")
     unit = "kmgt".find(found[2].lower()) + 1 if found[2] else 0

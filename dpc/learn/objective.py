@@ -120,4 +120,5 @@ def fit_objective(
                 request.watch(0, plan.optimizer, state)
     finally:
         keeper.keep(state.step, tuple(state), now=True)
+        keeper.release()
     return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))

@@ -14,7 +14,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.types import Type
 from dpc.dsl.record import Record
 
-from ..exits import UsageError
+from ..exits import UsageError, verify_seed
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
 from .cases import is_read, read_cases, shape_of
@@ -58,6 +58,7 @@ def fit(
 
 
 def _verify_numbers(options: Mapping[str, Any]) -> None:
+    verify_seed(options.get("seed", 0))
     for name, least in LEAST.items():
         if options.get(name, least) < least:
             raise UsageError(f"`{name}=` takes a number from {least} up")
@@ -208,6 +209,7 @@ class Watcher:
     def end(self) -> None:
         if self.last is not None:
             self.keeper.keep(self.seen, self.last, now=True)
+        self.keeper.release()
 
 
 def fit_stream(model: Model, request: FitRequest, options: FitOptions) -> Fit:

@@ -16,7 +16,7 @@ from dpc.dsl.graph.types import Type
 
 from ..data.arrays import evaluate_default, is_plain
 from ..data.bound import Data
-from ..exits import UsageError
+from ..exits import UsageError, verify_seed
 from .model import Model
 
 Values = dict[str, Any]
@@ -31,6 +31,8 @@ BY_WORD = {
     "covariance": constraints.positive_definite,
     "correlation": constraints.corr_matrix,
 }
+
+MOST_SHOWN = 60
 
 
 def constraint_of(type_: Type) -> Any:
@@ -115,18 +117,32 @@ def known_inputs(
     model: Model, params: Mapping[str, Any], sources: Sequence[Any], seed: int, partial: bool
 ) -> tuple[dict[str, Any], Data]:
     """Parameters where they start, but for those that are given, and bound data."""
+    key = jax.random.key(verify_seed(seed))
     is_bound = len(sources) == 1 and isinstance(sources[0], Data)
     data = sources[0] if is_bound else model.bind(*sources, partial=partial)
     try:
-        found = model.init(jax.random.key(seed), data)
+        found = model.init(key, data)
     except ValueError as error:
         raise UsageError(str(error)) from None
     for name, value in params.items():
         if name not in found:
             hint = did_you_mean(name, found)
             raise UsageError(f"the model has no parameter `{name}`{hint and f'; {hint}'}")
-        if jnp.shape(value) != found[name].shape:
-            shapes = f"{found[name].shape}, but `params=` gives {jnp.shape(value)}"
-            raise UsageError(f"`{name}` has shape {shapes}")
-        found[name] = jnp.asarray(value, float)
+        found[name] = _parameter(name, value, found[name].shape)
     return found, data
+
+
+def _parameter(name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """Numbers of the right shape."""
+    refused = UsageError(f"`{name}` takes numbers, but `params=` gives {repr(value)[:MOST_SHOWN]}")
+    if value is None or isinstance(value, str):
+        raise refused
+    try:
+        array = jnp.asarray(value, float)
+    except (TypeError, ValueError, OverflowError):
+        raise refused from None
+    if array.shape != shape:
+        raise UsageError(f"`{name}` has shape {shape}, but `params=` gives {array.shape}")
+    if not isinstance(array, jax.core.Tracer) and not bool(jnp.isfinite(array).all()):
+        raise UsageError(f"`{name}` takes finite numbers, but `params=` gives {value}")
+    return array

@@ -301,7 +301,8 @@ class Model:
         """
         known = dict(given or {})
         undirected = any(node.undirected for node in self.graph.nodes)
-        if undirected or not is_upstream(self.graph, frozenset(known)):
+        one_of_several = any(isinstance(value, set | frozenset) for value in known.values())
+        if undirected or one_of_several or not is_upstream(self.graph, frozenset(known)):
             return self.questions.known(params, data, known).sample(key, n)
         return self.functions.sample(key, params or {}, data or {}, n, known)
 
@@ -693,7 +694,7 @@ class Model:
         this `format`. `progress` sees the draws as they come; `show` gets their summary before what
         takes more time.
         """
-        from ..posterior.posteriors import read_options
+        from ..posterior.posteriors import read_options, verify_outputs
 
         said = {
             "warmup": warmup,
@@ -705,6 +706,7 @@ class Model:
             "checkpoint": checkpoint,
         }
         options = read_options(method, draws, seed, progress, resume, said)
+        verify_outputs(out, format)
         model, bound = self.posteriors.opened(data)
         drawn = model.posteriors.draw(method, bound, options)
         about = {"seed": seed, "stats": drawn.stats, **drawn.attributes}
@@ -716,9 +718,10 @@ class Model:
         if show is None or any(wanted.values()):
             found = model.inference_data(drawn.values, bound, **about, **wanted)
         if out:
-            from dpc.inference.mcmc.container import write_netcdf
+            from dpc.dsl.files import written_whole
 
-            write_netcdf(found, out)
+            with written_whole(out) as beside:
+                found.to_netcdf(beside)
         if plots:
             from ..posterior.summary import write_plots
 

@@ -25,9 +25,9 @@ from dpc.inference.mcmc.target import TargetDensity
 from ..data import bind_data
 from ..data.bound import Data
 from ..data.errors import unfit_as_problem
-from ..exits import UsageError
+from ..exits import UsageError, verify_folder, verify_seed
 from ..gradient.optimise import OptimisePlan, optimise, start
-from ..model.keeper import Keeper, WrongCheckpoint, digest
+from ..model.keeper import Keeper, WrongCheckpoint, digest, load_arrays
 from ..model.model import Model
 from .run_numpyro import NumpyroModel, numpyro_text
 
@@ -105,6 +105,7 @@ def read_options(
     method: str, draws: int, seed: int, progress: Any, resume: bool, said: Mapping[str, Any]
 ) -> PosteriorOptions:
     """Options that were said, checked: each is for one method, and a number has a least value."""
+    verify_seed(seed)
     if method not in METHODS:
         raise UsageError(f"there is no method {method!r}: {', '.join(METHODS)}")
     known = {name: value for name, value in said.items() if value is not None}
@@ -124,6 +125,19 @@ def read_options(
     plan = NutsPlan(**{name: known[name] for name in NutsPlan._fields if name in known}, seed=seed)
     steps, folder = known.get("steps", 10_000), known.get("checkpoint")
     return PosteriorOptions(plan, draws, steps, folder, resume, progress)
+
+
+PLOT_FORMATS = ("svg", "png", "pdf")
+
+
+def verify_outputs(out: str | None, format: str) -> None:
+    """Before the draws, not after them."""
+    if out is not None:
+        if not out.endswith(".nc"):
+            raise UsageError(f"`out=` writes netCDF: call it {Path(out).stem}.nc, not {out}")
+        verify_folder(out)
+    if format not in PLOT_FORMATS:
+        raise UsageError(f"`format=` of plots is one of {', '.join(PLOT_FORMATS)}, not {format}")
 
 
 OVERSAMPLING = 4
@@ -277,6 +291,7 @@ def sample(run: Any, kept: Kept, options: PosteriorOptions) -> Draws:
         if progress:
             progress.end()
         kept.write()
+        kept.keeper.release()
     return join(kept.draws)
 
 
@@ -340,11 +355,10 @@ class Kept:
 def load_draws(path: Path) -> Draws:
     found: dict[str, dict[str, Any]] = {"values": {}, "stats": {}}
     try:
-        with np.load(path) as arrays:
-            for name in arrays.files:
-                kind, _, own = name.partition(" ")
-                found[kind][own] = arrays[name]
-    except (OSError, ValueError, KeyError, EOFError) as error:
+        for name, array in load_arrays(path).items():
+            kind, _, own = name.partition(" ")
+            found[kind][own] = array
+    except (OSError, KeyError) as error:
         why = "cannot be read, and the checkpoint beside it goes on after it"
         raise WrongCheckpoint(f"{path} {why}: {error}") from None
     return Draws(**found)

@@ -5,11 +5,9 @@ weights follow a generalised Pareto distribution with shape k; they are replaced
 and k says how far the estimates can be trusted: below 0.7 they can.
 """
 
-import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,16 +58,6 @@ def container(groups: Mapping[str, xr.Dataset], **attributes: Any) -> Any:
     if "InferenceData" in vars(az):  # ArviZ 1.x answers to the name, with a warning, but has none
         return az.InferenceData(**full)
     return xr.DataTree.from_dict(full)
-
-
-def write_netcdf(found: Any, path: str) -> None:
-    """The file appears whole or not at all."""
-    beside = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.nc")
-    try:
-        found.to_netcdf(str(beside))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def group(found: Any, name: str) -> xr.Dataset:

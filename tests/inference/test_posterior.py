@@ -28,7 +28,6 @@ from dpc.inference.mcmc.container import (
     group,
     has_group,
     smooth_weights,
-    write_netcdf,
 )
 from dpc.inference.mcmc.run import Draws, NutsPlan, NutsRun, NutsState, join, key_for, over_draws
 from dpc.inference.mcmc.target import (
@@ -291,7 +290,7 @@ def test_containers_are_those_of_the_arviz_that_is_installed(tmp_path: Path) -> 
     values, stats = well(2, 50)
     found = made(values, stats, warmup=7)
     assert type(found).__name__ == ("InferenceData" if IS_OLD_ARVIZ else "DataTree")
-    write_netcdf(found, str(tmp_path / "post.nc"))
+    found.to_netcdf(str(tmp_path / "post.nc"))
     read = az.from_netcdf(str(tmp_path / "post.nc"))
     assert type(read) is type(found)
     for own in (found, read):
