@@ -132,14 +132,21 @@ def positions(
         domain = graph[name].type.domain
         if isinstance(domain, Real):
             found[name] = as_numbers(name, value)
-        if not isinstance(value, str) or isinstance(domain, Real):
+        if isinstance(domain, Real):
             continue
         dim = domain.dim if isinstance(domain, IndexOf) else None
         own = getattr(dim, "labels", ()) or labels.get(str(dim), ())
-        if own and value not in own:
-            raise UsageError(f"`{name}` has the labels {', '.join(own)}, not {value}")
-        found[name] = own.index(value) if own else _number(name, value)
+        if isinstance(value, str):
+            found[name] = _position(name, value, own)
+        elif isinstance(value, list | tuple) and any(isinstance(item, str) for item in value):
+            found[name] = [_position(name, str(item), own) for item in value]
     return found
+
+
+def _position(name: str, label: str, labels: tuple[str, ...]) -> Any:
+    if labels and label not in labels:
+        raise UsageError(f"`{name}` has the labels {', '.join(labels)}, not {label}")
+    return labels.index(label) if labels else _number(name, label)
 
 
 def as_numbers(name: str, value: Any) -> Any:
