@@ -12,7 +12,9 @@ _LARGE = re.compile(r"[eE]\+?\d{3}|\d{300}")
 
 def parse_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
     """What the text says; a ValueError has the rest of a sentence that starts with its name."""
-    strict = {"parse_float": _finite, "parse_int": _whole} if _LARGE.search(text) else {}
+    strict: dict[str, Any] = {"parse_float": _finite, "parse_int": _whole}
+    if not _LARGE.search(text):
+        strict = {}
     try:
         return json.loads(text, object_pairs_hook=pairs, **strict)
     except RecursionError:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 CHUNK = 1 << 20
 
@@ -23,7 +23,11 @@ class Unreadable(OSError):
 # ---- reading
 
 
-def read_stream(stream: IO[bytes], most: int) -> bytes:
+class Bytes(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def read_stream(stream: Bytes, most: int) -> bytes:
     """All of it; in parts, so that a stream without an end is given up early."""
     content = bytearray()
     while part := stream.read(CHUNK):

@@ -55,7 +55,7 @@ def parse(
 def _folders(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     if isinstance(paths, str | os.PathLike):
         raise UsageError(f"`import_paths=` takes a list of folders: write [{os.fspath(paths)!r}]")
-    return tuple(map(os.fspath, paths))
+    return tuple(os.fspath(path) for path in paths)
 
 
 def compile_model(

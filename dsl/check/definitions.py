@@ -247,6 +247,8 @@ def _type_of_pieces(
         return t.UNKNOWN
     domain, shape = body.domain, body.shape
     if written:
+        if not t.same_shape(written[0].shape, body.shape):
+            return t.UNKNOWN  # told by its piece
         shape = t.named(written[0].shape, body.shape)
         # Draws keep to what is written for them; values are proved to keep to it, all of them.
         is_draw = isinstance(pieces[0].body, c.Law)

@@ -121,3 +121,17 @@ def test_hostile_input_gets_an_answer_soon(name: str) -> None:
     # A guard against blow-up, far above what is measured in bench/ (a second at most): not a
     # benchmark.
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "o : real(lower=0) = [15, 10]\ny := sum(o)\n",
+        "dim N = 2\ndata x[N] : real = 0\no : real = x\n",
+        "dim N = 2\no[n in N] : real ~ Dirichlet([1.0, 1.0])\n",
+    ],
+)
+def test_a_written_type_of_another_shape_is_said(text: str) -> None:
+    """Found by bench/hunt_inputs.py: it was a bug of ours."""
+    found = check_model(Source("x.dp", text)).diagnostics
+    assert any(each.is_error for each in found)
