@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from .extend import add_distribution, add_estimator, add_function
     from .model.load import load, parse
     from .model.model import Model
+    from .model.values import OPEN
 
 __all__ = [
+    "OPEN",
     "DataError",
     "DpError",
     "Model",
@@ -22,6 +24,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "OPEN": "dpc.model.values",
     "DataError": "dpc.data",
     "DpError": "dpc.dsl.diagnostics",
     "Model": "dpc.model.model",

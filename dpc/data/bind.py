@@ -13,6 +13,7 @@ import numpy as np
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.extents import largest_extent
 from dpc.dsl.graph.graph import Graph, Node
+from dpc.dsl.limits import MAX_DIM
 from dpc.dsl.record import Record
 from dpc.inference.errors import MemoryLimitError
 from dpc.inference.planning.plan import available_memory, format_bytes
@@ -20,7 +21,10 @@ from dpc.inference.planning.plan import available_memory, format_bytes
 from . import kinds
 from .arrays import checked_array
 from .dims import (
+    DimLabels,
+    DimSize,
     GivenVariable,
+    Resolved,
     collect_variables,
     declaration,
     fit_axes,
@@ -142,6 +146,21 @@ VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariabl
         lambda value, origin: kinds.variable_from_array(np.asarray(value), origin),
     ),
 )
+
+
+def array_of(node: Node, value: object, labels: Mapping[str, tuple[str, ...]]) -> Array:
+    """One value for a node, as it stands in an array: with positions for labels."""
+    variable = fit_axes(_variable(value, Origin("", node.name)), node)
+    values = kinds.typed_values(variable, node.type.domain, observed=False)
+    known = {name: DimLabels(own, "") for name, own in labels.items()}
+    sizes = {name: DimSize(len(own), "") for name, own in labels.items()}
+    own_sizes = zip(map(str, node.type.shape), variable.shape, strict=True)
+    # The sizes of other dims are for the caller to compare.
+    sizes |= {name: DimSize(size, "") for name, size in own_sizes}
+    sizes.setdefault(indexed_dim(node), DimSize(MAX_DIM, ""))
+    found = checked_array(node, GivenVariable(node, variable, values), Resolved(sizes, known))
+    assert found is not None
+    return found
 
 
 class BoundData(Record):

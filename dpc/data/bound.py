@@ -1,10 +1,35 @@
 """Data that has been checked against a model: a mapping of arrays that JAX takes as a pytree."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from .errors import problem
+
+WIDE = "jax.config.update('jax_enable_x64', True) makes numbers 64 bits wide"
+EXACT = 2**24
+"""Whole numbers from which 32 bits round; densities of counts lose digits there."""
+
+
+def in_width(name: str, given: Any) -> jax.Array:
+    """The array in the precision of JAX, 32 bits unless it is told otherwise: nothing wraps."""
+    array = np.asarray(given)
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    if dtype.itemsize < array.dtype.itemsize and array.size:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = array.astype(dtype)
+        is_lost = found != array if dtype.kind in "iu" else np.isfinite(array) & ~np.isfinite(found)
+        if np.any(is_lost):
+            what = f"`{name}` has numbers that do not fit in 32 bits"
+            raise problem(name, f"{what}, such as {array[is_lost].flat[0]}", WIDE)
+        if dtype.kind in "iu" and max(abs(int(array.max())), abs(int(array.min()))) > EXACT:
+            what = f"`{name}` has whole numbers above {EXACT:,}, which 32 bits round in densities"
+            warnings.warn(f"{what}: {WIDE}", stacklevel=4)
+    return jnp.asarray(given)
 
 
 class DataLayout(NamedTuple):
@@ -25,7 +50,7 @@ class Data(Mapping[str, Any]):
         sizes: Mapping[str, int],
         labels: Mapping[str, tuple[str, ...]],
     ):
-        self.arrays = {name: jnp.asarray(array) for name, array in arrays.items()}
+        self.arrays = {name: in_width(name, array) for name, array in arrays.items()}
         self.layout = DataLayout(tuple(arrays), tuple(sizes.items()), tuple(labels.items()))
 
     @property

@@ -1,7 +1,6 @@
 """Answers about finite variables: labelled, as data and as tables."""
 
 import csv
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
@@ -25,6 +24,7 @@ from ..data.raw import MAX_BYTES, repeated
 from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable
 from .discrete import Discrete
+from .evidence import WrongEvidence
 
 ANSWERED_BY = {name: tuple(row.methods) for name, row in QUESTIONS.items()}
 """The approximate methods of each question, besides `auto` and `exact`, which answer all."""
@@ -262,69 +262,6 @@ def samples_answer(discrete: Discrete, found: Finding, count: int) -> FiniteAnsw
     return FiniteAnswer("samples", content, AnswerTable(tuple(states), rows), found)
 
 
-class WrongEvidence(ValueError):
-    """Evidence on a variable that is not there, or with a value that it cannot have."""
-
-
-def check_given(discrete: Discrete, given: Mapping[str, Any]) -> dict[str, Any]:
-    """States, sets of states and likelihood vectors by variable. A value is a label or a position,
-    a set of them, or a sequence of likelihoods, one for each state. For a variable with indices,
-    `z`, a sequence gives all its elements and `z[3]` one of them; None leaves an element open.
-    """
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in discrete.states:
-            found[name] = _value(name, discrete.states[name], value)
-        else:
-            own = [element for element in discrete.states if element.startswith(f"{name}[")]
-            if not own:
-                known = [*discrete.states, *{e.partition("[")[0] for e in discrete.states}]
-                hint = did_you_mean(name, known)
-                raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
-            items = np.asarray(value, dtype=object).reshape(-1).tolist()
-            if len(items) != len(own):
-                raise WrongEvidence(f"`{name}` has {len(own)} elements, the evidence {len(items)}")
-            for element, item in zip(own, items, strict=True):
-                if item is not None:
-                    found[element] = _value(element, discrete.states[element], item)
-    return found
-
-
-def _value(name: str, states: tuple[str, ...], value: Any) -> Any:
-    if isinstance(value, set | frozenset):
-        return {state_of(name, states, item) for item in value}
-    if np.ndim(np.asarray(value, object)) == 1:
-        likelihood = _likelihoods(name, value)
-        if len(likelihood) != len(states):
-            raise WrongEvidence(
-                f"`{name}` has {len(states)} states, the likelihood {len(likelihood)} entries"
-            )
-        return likelihood
-    return state_of(name, states, value)
-
-
-def _likelihoods(name: str, value: Any) -> NDArray[np.float64]:
-    try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
-        message = f"`{name}` takes a likelihood for each state, not {str(value)[:60]}"
-        several = f"one of several states is {name}=this|that, in Python a set"
-        raise WrongEvidence(f"{message}; {several}") from None
-
-
-def state_of(name: str, states: Sequence[str], value: Any) -> int:
-    """The position of a label, or of a number or truth value."""
-    text = str(value).lower() if isinstance(value, bool | np.bool_) else str(value)
-    if text in states:
-        return list(states).index(text)
-    is_position = re.fullmatch(r"[0-9]{1,18}", text) and int(text) < len(states)
-    if is_position and not states[0].isdigit():
-        return int(text)
-    hint = did_you_mean(text, states)
-    shown = ", ".join(states[:12]) + (", ..." if len(states) > 12 else "")
-    raise WrongEvidence(f"`{name}` is one of {shown}, not `{text}`{hint and f'; {hint}'}")
-
-
 def answer_cases(
     discrete: Discrete, path: str, names: list[str], memory: int | None
 ) -> FiniteAnswer:
@@ -376,7 +313,7 @@ def case_columns(discrete: Discrete, rows: list[dict[str, str]]) -> dict[Any, ND
                 raise WrongEvidence(f"the column `{name}` is no variable{hint and f'; {hint}'}")
             column = found.setdefault(name, np.full(len(rows), -1, np.intp))
             try:
-                column[number] = state_of(name, discrete.states[name], cell)
+                column[number] = discrete.variables.of(name)[0].position(cell)
             except WrongEvidence as error:
                 raise WrongEvidence(f"case {number + 1}: {error}") from None
     if not found:

@@ -5,6 +5,7 @@ become variables, observed ones too: an observation that is absent is a variable
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -22,7 +23,9 @@ from ..data import BoundData, bind_data
 from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
 from ..model.model import Model
+from ..model.values import Reader
 from ..show.answer import entry_names
+from .evidence import FiniteVariable, Variables, variable_of
 from .ground import FiniteTerm, Tabulator, TermGroup, tables_of
 from .slots import NotTabular
 
@@ -39,22 +42,33 @@ class Discrete(Record):
     factors: FactorGraph
     directed: bool
     asked: tuple[Term, ...] = ()
+    nodes: tuple[FiniteVariable, ...] = ()
+    """Variables with indices as the file has them; none of a network."""
+
+    @cached_property
+    def variables(self) -> Variables:
+        alone = (FiniteVariable(name, states) for name, states in self.states.items())
+        return Variables(self.nodes or alone, self.states)
 
 
 class Grounded(Record):
     """The finite part of a model for given sizes: which variables each table of a term is about.
-    Variables are numbered in the order of `states`, each node's from `starts` on. Nothing in here
-    depends on parameters. The last `asked` terms add up to a computed number: no densities.
+
+    Variables are numbered in the order of `states`. Nothing in here depends on parameters. The last
+    `asked` terms add up to a computed number: no densities.
     """
 
     terms: tuple[FiniteTerm, ...]
     groups: tuple[tuple[TermGroup, ...], ...]
     finite: dict[str, Node]
-    shapes: dict[str, tuple[int, ...]]
-    starts: dict[str, int]
+    nodes: tuple[FiniteVariable, ...]
     states: dict[str, tuple[str, ...]]
     directed: bool
     asked: int = 0
+
+    @cached_property
+    def variables(self) -> Variables:
+        return Variables(self.nodes, self.states)
 
 
 def ground_model(graph: Graph, known: BoundData, asked: str | None = None) -> Grounded:
@@ -80,13 +94,15 @@ def ground_model(graph: Graph, known: BoundData, asked: str | None = None) -> Gr
         _verify_size(term, tabulator.sizes)
     groups = tuple(tuple(tabulator.groups(term)) if term.slots else () for term in terms)
     states: dict[str, tuple[str, ...]] = {}
+    nodes = []
     for node in finite:
-        own = entry_names(node.name, node.type, tabulator.shapes[node.name], known.labels)
-        states |= dict.fromkeys(own, states_of(node, known))
+        shape, own_states = tabulator.shapes[node.name], states_of(node, known)
+        nodes.append(variable_of(node, own_states, shape))
+        names_of_entries = entry_names(node.name, node.type, shape, known.labels)
+        states |= dict.fromkeys(names_of_entries, own_states)
     directed = not any(n.kind is Kind.FACTOR and n.name in relevant for n in graph.nodes)
-    places = tabulator.shapes, tabulator.starts
     count = len(terms) - len(densities)
-    return Grounded(terms, groups, tabulator.finite, *places, states, directed, count)
+    return Grounded(terms, groups, tabulator.finite, tuple(nodes), states, directed, count)
 
 
 def _verify_size(term: FiniteTerm, sizes: Sizes) -> None:
@@ -120,7 +136,7 @@ def discrete_model(
     factors = FactorGraph(sizes, tuple(_factors(grounded, tables, slice(densities))))
     values = _factors(grounded, tables, slice(densities, None))
     terms = tuple(Term(factor.variables, factor.log_values) for factor in values)
-    return Discrete(grounded.states, factors, grounded.directed, terms)
+    return Discrete(grounded.states, factors, grounded.directed, terms, grounded.nodes)
 
 
 def _by_jax(
@@ -205,10 +221,12 @@ def tabulate(
         factors, directed = model.network.factor_graph(), model.network.is_bayesian
         return Discrete(states, factors, directed)
     bound = bind_data(model.graph, *as_sources(data), partial=True)
+    reader = Reader(model.graph, bound.sizes, wide=True)
+    reader.labels |= bound.labels
     arrays: dict[str, Any] = {
         **bound.arrays,
-        **_parameters(model.graph, params, bound),
-        **{name: np.asarray(value) for name, value in values.items()},
+        **_parameters(model.graph, reader, params, bound),
+        **reader.draws(values, whole=False),
     }
     return discrete_model(model.graph, bound.replace(arrays=arrays), model.externs, asked)
 
@@ -220,24 +238,16 @@ def as_sources(data: Any) -> list[Any]:
     return list(data) if isinstance(data, list | tuple) else [data]
 
 
-def _parameters(graph: Graph, given: Values, bound: Any) -> dict[str, Any]:
+def _parameters(graph: Graph, reader: Reader, given: Values, bound: BoundData) -> dict[str, Any]:
     """What was given, or the file; a question is never answered with numbers that nobody wrote."""
-    parameters = {node.name: node for node in graph.of_kind(Kind.PARAMETER)}
-    for name in given:
-        if name not in parameters:
-            raise UsageError(f"the model has no parameter `{name}`")
-    values: dict[str, Any] = {}
-    for name, node in parameters.items():
+    found = reader.parameters(given, whole=False)
+    for node in graph.parameters:
+        if node.name in found:
+            continue
+        if node.default is None or not is_plain(node.default):
+            what = f"the parameter `{node.name}` has no value in the file"
+            raise UsageError(f"{what}: give it with `params={node.name}`")
         sizes = {str(axis): bound.sizes.get(str(axis), axis.size) for axis in node.type.shape}
-        if name in given:
-            shape = tuple(sizes[str(axis)] for axis in node.type.shape)
-            values[name] = np.asarray(given[name], float)
-            if values[name].shape != shape:
-                both = f"{shape}, but `params=` gives {values[name].shape}"
-                raise UsageError(f"`{name}` has shape {both}")
-        elif node.default is not None and is_plain(node.default):
-            values[name] = evaluate_default(node, sizes)
-        else:
-            what = f"the parameter `{name}` has no value in the file"
-            raise UsageError(f"{what}: give it with `params={name}`")
-    return values
+        known = {name: size for name, size in sizes.items() if size is not None}
+        found[node.name] = evaluate_default(node, known)
+    return found

@@ -5,9 +5,8 @@ other data and evidence can be traced, and new ones never compile anything again
 `kbest` are pure functions that jit, vmap and grad accept.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -23,20 +22,27 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import compute_only
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import REAL, Fixed, Type
+from dpc.dsl.lower.distributions import mass_at
 from dpc.dsl.lower.run import run_graph
 from dpc.dsl.record import Record
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.engine import Engine
+from dpc.inference.engines.limits import log_probability, with_limits
 from dpc.inference.engines.path.layout import Domain
+from dpc.inference.engines.tree.model import each_table
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
+from dpc.inference.errors import ImpossibleEvidenceError
+from dpc.inference.losses.fields import score
 from dpc.inference.queries import infer_kbest
 
 from ..data import BoundData
 from ..exits import UsageError
 from ..model.check import random_ancestors
-from ..model.functions import split_data
-from .answers import WrongEvidence, check_given, state_of
+from ..model.recent import Recent
+from ..model.traced import is_traced
+from ..model.values import Reader
 from .discrete import Discrete, Grounded, discrete_model, ground_model
+from .evidence import Variables, impossible
 from .ground import FiniteTerm, tables_of
 from .slots import TRUTH, value_dim
 
@@ -49,18 +55,30 @@ def table_name(number: int) -> str:
 def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
     """A table that serves all places of its term's binders is computed once, without their axes."""
     origin, body = graph[term.name], term.body
-    if isinstance(body, c.Law):
+    nothing, mass = 0.0, _mass(term)
+    if mass is not None:
+        nothing, body = 1.0, mass
+    elif isinstance(body, c.Law):
         assert term.value is not None
         body = c.LogDensity(body.span, REAL, body, term.value)
     if term.where is not None and not term.is_shared:
-        body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, 0.0))
+        body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, nothing))
     axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
     type_ = Type(REAL.domain, tuple(Fixed(None) for _ in axes))
     pieces, place = (Piece(origin.span, axes, None, body),), (origin.span, origin.source)
     return Node(table_name(number), Kind.FUNCTION, type_, *place, pieces, nodes_read(body))
 
 
-Tables = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], list[Any]]
+def _mass(term: FiniteTerm) -> c.Core | None:
+    """The probability whose logarithm the table has, where it is an expression."""
+    if not isinstance(term.body, c.Law) or term.value is None:
+        return None
+    return mass_at(term.body, term.value)
+
+
+Tables = Callable[..., list[Any]]
+RATIOS = ("log_partition", "marginals", "moments")
+"""Questions whose derivatives have limits where a probability is 0."""
 
 
 def load_tables(
@@ -75,11 +93,16 @@ def load_tables(
     evaluate = run_graph(compute_only(graph, nodes, [TRUTH, *dims]), externs)["evaluate"]
 
     def tables(
-        params: Mapping[str, Any], values: Mapping[str, Any], data: Mapping[str, Any]
+        params: Mapping[str, Any],
+        values: Mapping[str, Any],
+        data: Mapping[str, Any],
+        log: Callable[[Any], Any] = jnp.log,
     ) -> list[Any]:
         found = evaluate(params, values, data)
         whole = [found[table_name(number)] for number in range(len(terms))]
         for number, term in enumerate(terms):
+            if _mass(term) is not None:
+                whole[number] = log(whole[number])
             if term.is_shared:
                 shape = (1,) * len(term.binders) + whole[number].shape
                 whole[number] = whole[number].reshape(shape)
@@ -111,31 +134,80 @@ class Finite(Record):
             question: str, params: Any, values: Any, arrays: Any, evidence: Any, **options: Any
         ) -> Any:
             data = {**arrays, **dict(options.pop("sizes"))}
-            tables, asked = self.potentials(params, values, data)
+            log = log_probability if question in RATIOS else jnp.log
+            tables, asked = self.potentials(params, values, data, log=log)
             if question == "moments":
                 return self._moments(tables, asked, evidence)
             answer = getattr(self.engine, question)
-            found = answer(tables=tables, log_evidence=evidence, **options)
-            return found.states if question == "mode" else found
+            if question in RATIOS:
+                found = with_limits(answer, self.has_limits)(tables, evidence)
+            else:
+                found = answer(tables=tables, log_evidence=evidence, **options)
+            if question in ("sample", "kbest", "mode"):
+                return self._possible_states(question, found, tables, evidence)
+            if question == "log_partition":
+                return found
+            if question == "marginals":
+                is_possible = jnp.sum(found, axis=-1, keepdims=True) > 0
+                return self.by_state(jnp.where(is_possible, found, jnp.nan))
+            return jnp.where(found > -jnp.inf, found, jnp.nan)
 
-        return jax.jit(run, static_argnames=("question", "sizes", "count"), inline=True)
+        return jax.jit(run, static_argnames=("question", "sizes", "count", "k"), inline=True)
+
+    @cached_property
+    def has_limits(self) -> list[bool]:
+        """Which tables hold logarithms of probabilities: a derivative at 0 is a limit."""
+        terms = zip(self.grounded.terms, self.grounded.groups, strict=True)
+        return [*(_mass(term) is not None for term, groups in terms for _ in groups), False]
+
+    def _possible_states(
+        self, question: str, found: Any, tables: list[Any], evidence: Any
+    ) -> tuple[dict[str, Any], Any]:
+        """Values by node and their scores; a position is -1 where nothing is possible."""
+        if question == "sample":
+            score = self._score(tables, evidence, found[0])
+            states = found
+        else:
+            states, score = found
+        is_possible = score > -jnp.inf
+        wide = is_possible[..., None] if question == "kbest" else is_possible
+        return self.values(jnp.where(wide, states, -1)), score
+
+    def _score(self, tables: list[Any], evidence: Any, states: Any) -> Any:
+        """The sum of log-potentials at one configuration."""
+        each = list(each_table(self.structure, tables))
+        own = jnp.take_along_axis(evidence, states[:, None], axis=1)
+        return score(self.structure, each, states) + jnp.sum(own)
 
     def _moments(self, tables: list[Any], asked: list[Any], evidence: Any) -> Any:
         """E[f] = d/ds log Z(s), Var[f] = d2/ds2 log Z(s) at s = 0, with s f in the score."""
+        count = len(tables)
 
-        def mean_at(tables: list[Any]) -> Any:
-            log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
-            return jax.jvp(log_partition, (tables,), (asked,))[1]
+        def moments(both: Sequence[Any], evidence: Any) -> Any:
+            tables, asked = list(both[:count]), list(both[count:])
 
-        return jax.jvp(mean_at, (tables,), (asked,))
+            def mean_at(tables: list[Any]) -> Any:
+                log_partition = lambda t: self.engine.log_partition(t, evidence)  # noqa: E731
+                log_z, mean = jax.jvp(log_partition, (tables,), (asked,))
+                return jnp.where(log_z > -jnp.inf, mean, jnp.nan)
+
+            return jax.jvp(mean_at, (tables,), (asked,))
+
+        limits = [*self.has_limits, *[False] * len(asked)]
+        return with_limits(moments, limits)([*tables, *asked], evidence)
 
     def potentials(
-        self, params: Any, values: Any, data: Any, names: Collection[str] | None = None
+        self,
+        params: Any,
+        values: Any,
+        data: Any,
+        names: Collection[str] | None = None,
+        log: Callable[[Any], Any] = jnp.log,
     ) -> tuple[list[Any], list[Any]]:
         """One array for each group, and the sum of what mentions no finite variable (of these nodes
         alone): of the log-potentials and of what is asked about, zero in the other's groups.
         """
-        found = self.tables(params, values, data)
+        found = self.tables(params, values, data, log)
         densities = len(found) - self.grounded.asked
         arrays: tuple[list[Any], list[Any]] = ([], [])
         constants = [jnp.zeros(()), jnp.zeros(())]
@@ -151,76 +223,47 @@ class Finite(Record):
                 arrays[1 - own].append(jnp.zeros_like(stacked))
         return [*arrays[0], constants[0][None]], [*arrays[1], constants[1][None]]
 
+    @property
+    def variables(self) -> Variables:
+        return self.grounded.variables
+
     def evidence(self, given: Mapping[str, Any]) -> Any:
         """Log-likelihoods [variables, most states] of evidence; values may be traced."""
-        found = jnp.zeros((len(self.structure.sizes), self.structure.most_states))
-        for name, value in given.items():
-            places, states = self._places(name)
-            found = found.at[places].add(self._likelihood(name, value, places.shape, states))
-        return found
-
-    def _places(self, name: str) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
-        """The numbers of a variable's elements, in its shape, or of one element."""
-        labels = list(self.grounded.states)
-        if name in self.grounded.shapes:
-            shape, start = self.grounded.shapes[name], self.grounded.starts[name]
-            states = self.grounded.states[labels[start]] if prod(shape) else ()
-            return np.arange(start, start + prod(shape)).reshape(shape), states
-        if name in self.grounded.states:
-            return np.asarray(labels.index(name)), self.grounded.states[name]
-        hint = did_you_mean(name, [*self.grounded.shapes, *labels])
-        raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
-
-    def _likelihood(
-        self, name: str, value: Any, shape: tuple[int, ...], states: tuple[str, ...]
-    ) -> Any:
-        """[shape, most states] of log-likelihoods; an element of -1 is open."""
-        most = self.structure.most_states
-        if isinstance(value, str | bool | set | frozenset):
-            wanted = value if isinstance(value, set | frozenset) else {value}
-            chosen = {state_of(name, states, item) for item in wanted}
-            return jnp.asarray([0.0 if k in chosen else -jnp.inf for k in range(most)])
-        array = jnp.asarray(value)
-        if array.shape == shape:
-            number = array.astype(int)[..., None]
-            return jnp.where((number < 0) | (jnp.arange(most) == number), 0.0, -jnp.inf)
-        if array.shape != (*shape, len(states)):
-            what = f"`{name}` has shape {shape} and {len(states)} states"
-            raise WrongEvidence(f"{what}; its evidence has shape {array.shape}")
-        padding = [(0, 0)] * len(shape) + [(0, most - len(states))]
-        return jnp.pad(jnp.log(array.astype(float)), padding)
+        return self.variables.log_likelihood(given, self.structure.most_states)
 
     def states(self, values: Mapping[str, Any]) -> Any:
         """[variables]: the numbers of the states that these values are, of all variables."""
         parts = [jnp.zeros(0, int)]
-        for name in self.grounded.shapes:
-            lowest = int(self.grounded.finite[name].type.bounds[0])
-            parts.append(jnp.ravel(jnp.asarray(values[name]).astype(int) - lowest))
+        for name, variable in self.variables.by_name.items():
+            parts.append(jnp.ravel(jnp.asarray(values[name]).astype(int) - variable.lowest))
         return jnp.concatenate(parts)
 
-    def by_node(self, found: Any, with_states: bool) -> dict[str, Any]:
-        """[..., variables(, states)] to arrays by node [..., shape(, states)]."""
+    def values(self, positions: Any) -> dict[str, Any]:
+        """[..., variables]: the values that these states are, by node [..., shape]."""
+        found = {}
+        for name in self.variables.by_name:
+            variable, numbers = self.variables.of(name)
+            found[name] = variable.values(positions[..., numbers])
+        return found
+
+    def by_state(self, found: Any) -> dict[str, Any]:
+        """[variables, most states] to arrays by node [shape, states]."""
         answers = {}
-        for name in self.grounded.shapes:
-            places, states = self._places(name)
-            answers[name] = found[..., places, : len(states)] if with_states else found[..., places]
+        for name in self.variables.by_name:
+            variable, numbers = self.variables.of(name)
+            answers[name] = found[numbers, : len(variable.states)]
         return answers
 
 
 def build_finite(
     graph: Graph,
-    arrays: Mapping[str, Any],
-    sizes: Mapping[str, int],
+    known: BoundData,
     externs: Mapping[str, Any],
     asked: str | None = None,
     domain: Domain = "auto",
 ) -> Finite:
-    concrete: dict[str, Any] = {
-        name: None if isinstance(a, jax.core.Tracer) else np.asarray(a)
-        for name, a in arrays.items()
-    }
     try:
-        grounded = ground_model(graph, BoundData(dict(sizes), {}, concrete), asked)
+        grounded = ground_model(graph, known, asked)
     except NeedsJax as error:
         raise UsageError(
             f"which variables depend on each other is told by `{error}`, whose value is not known "
@@ -236,20 +279,20 @@ def build_finite(
     for term in grounded.terms:
         own = [index for slot in term.slots for index in slot.indices]
         mentioned |= set(nodes_read(*own, term.where))
-    indices = {name: digest(concrete[name]) for name in mentioned if name in concrete}
-    return Finite(grounded, layouts(grounded, sizes), structure, tables, indices, domain)
+    indices = {name: digest(known.arrays[name]) for name in mentioned if name in known.arrays}
+    return Finite(grounded, layouts(grounded, known.sizes), structure, tables, indices, domain)
 
 
 def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:
     """For dims that every finite variable has once, the index of each element; longest first."""
     axes = {name: list(map(str, node.type.shape)) for name, node in grounded.finite.items()}
+    shapes = {variable.name: variable.shape for variable in grounded.nodes}
     shared = set.intersection(*map(set, axes.values())) if axes else set()
     found = []
     for dim in sorted(shared, key=lambda name: -sizes.get(name, 0)):
         if all(own.count(dim) == 1 for own in axes.values()):
             steps = [
-                np.indices(grounded.shapes[name])[own.index(dim)].reshape(-1)
-                for name, own in axes.items()
+                np.indices(shapes[name])[own.index(dim)].reshape(-1) for name, own in axes.items()
             ]
             found.append(np.concatenate(steps))
     return found
@@ -275,20 +318,19 @@ class FinitePart(NamedTuple):
     arrays: Values
     sizes: dict[str, int]
     evidence: Values
+    reader: Reader
 
     def ask(self, question: str, **options: Any) -> Any:
-        """The answer of the engine, for all variables in a row."""
+        """The answer of the engine, by node where it is about nodes; raises where there is none."""
         known = self.params, self.values, self.arrays, self.finite.evidence(self.evidence)
-        return self.finite.answer(question, *known, sizes=tuple(self.sizes.items()), **options)
-
-    def by_node(self, question: str, with_states: bool = False) -> Values:
-        """The same in the shapes of the model."""
-        return self.finite.by_node(self.ask(question), with_states)
+        found = self.finite.answer(question, *known, sizes=tuple(self.sizes.items()), **options)
+        found = self.reader.or_outside(found, jnp.nan)
+        verify_possible(question, found, self.evidence)
+        return found
 
     def sample(self, key: Any, n: int | None) -> Values:
-        drawn = self.ask("sample", key=key, count=n or 1)
-        found = self.finite.by_node(drawn[0] if n is None else drawn, with_states=False)
-        return {name: value for name, value in found.items() if name not in self.evidence}
+        drawn: Values = self.ask("sample", key=key, count=n or 1)[0]
+        return {name: own[0] for name, own in drawn.items()} if n is None else drawn
 
     @property
     def term_tables(self) -> list[Any]:
@@ -316,6 +358,21 @@ class FinitePart(NamedTuple):
         return total
 
 
+def verify_possible(question: str, found: Any, evidence: Mapping[str, Any]) -> None:
+    """Raises where what was found says that nothing is possible; what is traced cannot tell."""
+    if question == "log_partition" or is_traced((found, evidence)):
+        return
+    if question in ("sample", "kbest", "mode"):
+        scores = np.asarray(found[1]).reshape(-1)
+        # The best of several decides: there may be fewer than were asked for.
+        nothing = bool(scores.size) and scores[0] == -np.inf
+    else:
+        leaves = (np.asarray(leaf) for leaf in jax.tree.leaves(found))
+        nothing = any(np.isnan(leaf).any() for leaf in leaves)
+    if nothing:
+        raise impossible(evidence)
+
+
 class MeanAndVariance(NamedTuple):
     mean: jax.Array
     variance: jax.Array
@@ -340,56 +397,104 @@ def verify_number(graph: Graph, name: str, given: set[str]) -> None:
 
 class Questions:
     """What can be asked of the finite variables of a model. `given` holds evidence on finite
-    variables, whole ones (`{"z": [0, 2, 1]}`, where -1 is open) or elements (`{"z[3]": "rain"}`),
-    as labels, positions, sets of them or likelihoods; and the values of continuous draws.
+    variables, whole ones (`{"z": [0, None, 1]}`, where None is open) or elements (`{"z[3]":
+    "rain"}`), as values, labels, sets of them or likelihoods; and the values of continuous draws.
     """
 
     def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]], domain: Domain):
         self.graph = graph
         self.externs = externs
-        self._dims = frozenset(dim.name for dim in graph.dims)
-        self._finites: dict[Any, list[Finite]] = {}
+        self._finites = Recent[list[Finite]]()
         self._domain = domain
 
     def moments(self, name: str, params: Given, data: Given, given: Given) -> MeanAndVariance:
         verify_number(self.graph, name, {*(data or {}), *(given or {})})
         return MeanAndVariance(*self.known(params, data, given, asked=name).ask("moments"))
 
-    def kbest(
-        self, k: int, params: Given, data: Given, given: Given
-    ) -> tuple[Values, np.ndarray[Any, Any]]:
+    def kbest(self, k: int, params: Given, data: Given, given: Given) -> tuple[Values, Any]:
+        """By the engine where everything, or something, is traced; else by NumPy."""
         known = self.known(params, data, given)
+        if is_traced((known.params, known.values, known.arrays, known.evidence)):
+            if not hasattr(known.finite.engine, "kbest"):
+                what = "under jax.jit, the k best are found for a single chain alone"
+                raise UsageError(f"{what}: ask for them outside")
+            values, scores = known.ask("kbest", k=k)
+            return values, scores
         discrete = self.discrete(known)
-        found = infer_kbest(discrete.factors, k, check_given(discrete, known.evidence))
+        given = discrete.variables.by_element(known.evidence)
+        try:
+            found = infer_kbest(discrete.factors, k, given)
+        except ImpossibleEvidenceError:
+            raise impossible(known.evidence) from None
         states = np.array([[c.states[name] for name in discrete.states] for c in found])
         scores = np.array([c.log_score for c in found])
-        return known.finite.by_node(states, with_states=False), scores
+        return known.finite.values(states), scores
 
     def discrete(self, part: FinitePart) -> Discrete:
         arrays = {**part.params, **part.values, **part.arrays}
         known = {name: np.asarray(a) for name, a in arrays.items()}
-        return discrete_model(self.graph, BoundData(part.sizes, {}, known), self.externs)
+        return discrete_model(
+            self.graph, BoundData(part.sizes, part.reader.labels, known), self.externs
+        )
 
     def known(
-        self, params: Given, data: Given, given: Given, asked: str | None = None
+        self,
+        params: Given,
+        data: Given,
+        given: Given,
+        asked: str | None = None,
+        given_data: bool = True,
     ) -> FinitePart:
-        arrays, fixed = split_data(data or {}, self._dims)
-        sizes = {dim.name: dim.size for dim in self.graph.dims if dim.size is not None}
-        sizes |= dict(fixed)
-        finite_names = {node.name for node in finite_draws(self.graph)} - set(arrays)
+        """Without `given_data`, what was observed is as open as the rest."""
+        reader = Reader(self.graph, data)
+        if not given_data:
+            reader.forget_observed()
+        arrays = reader.arrays
+        sizes = {name: size for name, (size, _) in reader.sizes.items()}
+        finite_names = {node.name for node in finite_draws(self.graph)}
         values: Values = {}
         evidence: Values = {}
         for name, value in (given or {}).items():
-            is_evidence = name.partition("[")[0] in finite_names or name not in self.graph.by_name
+            owner = name.partition("[")[0]
+            reader.verify_once(owner)
+            is_evidence = owner in finite_names or name not in self.graph.by_name
             (evidence if is_evidence else values)[name] = value
-        finite = self._finite({**arrays, **(params or {}), **values}, sizes, asked)
-        return FinitePart(finite, dict(params or {}), values, dict(arrays), sizes, evidence)
+        values = reader.draws(values, whole=False)
+        reader.require(self._inputs, values)
+        params = reader.parameters(params)
+        finite = self._finite({**arrays, **params, **values}, sizes, asked, reader.labels)
+        return FinitePart(finite, params, values, arrays, sizes, evidence, reader)
 
-    def _finite(self, arrays: Values, sizes: dict[str, int], asked: str | None) -> Finite:
+    @cached_property
+    def _inputs(self) -> list[str]:
+        """What the densities are computed from."""
+        nodes = self.graph.of_kind(Kind.DRAW, Kind.FACTOR)
+        above = self.graph.ancestors([node.name for node in nodes])
+        return [node.name for node in self.graph.of_kind(Kind.INPUT) if node.name in above]
+
+    def _finite(
+        self,
+        arrays: Values,
+        sizes: dict[str, int],
+        asked: str | None,
+        labels: Mapping[str, tuple[str, ...]],
+    ) -> Finite:
         """Found once for these names, sizes and indices."""
-        places = self._finites.setdefault((frozenset(arrays), tuple(sizes.items()), asked), [])
+        key = (frozenset(arrays), tuple(sizes.items()), asked, tuple(labels.items()))
+        places = self._finites.get(key, list)
         for found in places:
             if all(digest(arrays[name]) == seen for name, seen in found.indices.items()):
                 return found
-        places.append(build_finite(self.graph, arrays, sizes, self.externs, asked, self._domain))
+        bound = BoundData(dict(sizes), dict(labels), _concrete(arrays))
+        places.append(build_finite(self.graph, bound, self.externs, asked, self._domain))
+        del places[:-STRUCTURES_KEPT]
         return places[-1]
+
+
+STRUCTURES_KEPT = 8
+"""Of one model and sizes, for different index arrays: each has compiled programs of its own."""
+
+
+def _concrete(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """What is traced is known as None."""
+    return {n: None if is_traced(a) else np.asarray(a) for n, a in arrays.items()}

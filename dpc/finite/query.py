@@ -8,14 +8,16 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
+from dpc.inference.errors import ImpossibleEvidenceError
 
 from ..exits import UsageError, verify_seed
 from ..model.check import as_numbers
 from ..model.model import Model
 from ..show.info import EliminationPlan
 from . import answers as by
-from .answers import Answers, Finding, FiniteAnswer, How, answer_cases, check_given
+from .answers import Answers, Finding, FiniteAnswer, How, answer_cases
 from .discrete import Discrete, tabulate
+from .evidence import impossible
 
 Names = str | list[str] | tuple[str, ...]
 
@@ -54,8 +56,11 @@ def query(
     evidence, values = _split_given(model, given)
     known = {**known, "values": {**known.get("values", {}), **values}}
     discrete = tabulate(model, **known)
-    questions = _Query(model, discrete, check_given(discrete, evidence), known, how)
-    answers = Answers(questions.answers(asked))
+    questions = _Query(model, discrete, discrete.variables.by_element(evidence), known, how)
+    try:
+        answers = Answers(questions.answers(asked))
+    except ImpossibleEvidenceError:
+        raise impossible(given) from None
     if plot:
         questions.plot(plot)
     return answers
@@ -67,7 +72,8 @@ def plan_elimination(
     """The order in which all marginals would be found, and its cost."""
     evidence, values = _split_given(model, given)
     discrete = tabulate(model, data, params, values)
-    return EliminationPlan(q.plan_marginals(discrete.factors, check_given(discrete, evidence)))
+    known = discrete.variables.by_element(evidence)
+    return EliminationPlan(q.plan_marginals(discrete.factors, known))
 
 
 def _split_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -24,7 +24,9 @@ from dpc.estimators.run import BaselineState
 from dpc.estimators.surrogate import EvidenceBound, bound_surrogate, least_particles, starting_state
 
 from ..exits import UsageError
-from ..model.functions import Sizes, compiled, split_data
+from ..model.functions import compiled
+from ..model.recent import Recent
+from ..model.values import Reader
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
 from .externs import smoothness_of_externs
@@ -246,8 +248,8 @@ class Objectives:
 
     def __init__(self, functions: Functions):
         self.functions = functions
-        self._objectives: dict[tuple[Sizes, int], ObjectiveProgram] = {}
-        self._compiled: dict[tuple[str, Sizes, int], Callable[..., Any]] = {}
+        self._objectives = Recent[ObjectiveProgram]()
+        self._compiled = Recent[Callable[..., Any]]()
 
     def objective(self, data: Mapping[str, Any], order: int = 1) -> ObjectiveProgram:
         """The objective for data of these sizes: its draws with their estimators, and its costs."""
@@ -257,10 +259,8 @@ class Objectives:
                 f"the model {graph.name!r} has no objective: add `minimize` or `maximize`"
             )
         sizes, externs = self.functions.sizes(data), self.functions.externs
-        if (sizes, order) not in self._objectives:
-            made = ObjectiveProgram(graph, dict(sizes), externs, order)
-            self._objectives[sizes, order] = made
-        return self._objectives[sizes, order]
+        make = lambda: ObjectiveProgram(graph, dict(sizes), externs, order)  # noqa: E731
+        return self._objectives.get((sizes, order), make)
 
     def surrogate(
         self, key: Any, params: Values, data: Mapping[str, Any], samples: int | None, order: int = 1
@@ -291,11 +291,20 @@ class Objectives:
     ) -> Any:
         objective = self.objective(data, order)
         place = (name, self.functions.sizes(data), order)
-        if place not in self._compiled:
-            self._compiled[place] = _compile(objective, name)
-        arrays, static = split_data(data, self.functions.dims)
+        run = self._compiled.get(place, lambda: _compile(objective, name))
+        reader = Reader(self.functions.graph, data)
+        params = reader.parameters(params)
+        reader.require(self._inputs, {})
         count = samples if samples is not None else objective.least_samples
-        return self._compiled[place](key, params, state, arrays, sizes=static, samples=count)
+        found = run(key, params, state, reader.arrays, sizes=reader.given_sizes, samples=count)
+        return reader.or_outside(found, jax.numpy.nan)
+
+    @cached_property
+    def _inputs(self) -> list[str]:
+        """What the costs are computed from."""
+        graph = self.functions.graph
+        above = graph.ancestors([node.name for node in graph.of_kind(Kind.COST)])
+        return [node.name for node in graph.of_kind(Kind.INPUT) if node.name in above]
 
 
 def differentiable_once(params: Values, missed: str) -> Values:

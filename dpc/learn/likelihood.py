@@ -34,6 +34,7 @@ from ..data.errors import unfit_as_problem
 from ..finite.finite import Finite
 from ..model.constraints import constrain_nodes, initial_nodes, unconstrain_nodes
 from ..model.model import Model
+from ..model.values import OPEN, CheckedData
 from .cases import CaseGroup, Cases, shape_of
 from .roles import Blocks, Roles, block_dim, find_roles, log_integral, verify_block
 
@@ -158,7 +159,7 @@ class Likelihood:
         shared = {name: array for name, array in group.shared.items() if name not in fixed}
         for name, mask in group.missing.items():
             own = stacked if name in stacked else shared
-            own[name] = np.where(mask, -1, own[name]) if name in self.open else own[name]
+            own[name] = np.where(mask, OPEN, own[name]) if name in self.open else own[name]
         for name in self.masked:
             own = stacked if name in stacked else shared
             own[present_name(name)] = ~group.missing.get(name, np.zeros(own[name].shape, bool))
@@ -170,7 +171,7 @@ class Likelihood:
     def start(self, key: Any = None, own: Mapping[str, Any] = NOTHING) -> Values:
         """The caller's own values, then the file's; others near zero in unconstrained space."""
         group = self.cases.groups[0]
-        data = {**group.sizes, **group.shared}
+        data = CheckedData({**group.sizes, **group.shared})
         rest = [node for node in self.roles.unknowns if node.name not in own]
         compute = partial(self.model.functions.call, "init", data=data)
         return {**own, **initial_nodes(rest, key, data, compute)}
@@ -262,8 +263,8 @@ class Likelihood:
         """Parameters, data, and what is given: estimated draws, and evidence with gaps."""
         own, values = self._split(params)
         evidence = {name: known[name] for name in self.open if name in known}
-        data = {**sizes, **{name: array for name, array in known.items() if name not in evidence}}
-        return own, data, {**values, **evidence}
+        data = {name: array for name, array in known.items() if name not in evidence}
+        return own, CheckedData({**sizes, **data}), {**values, **evidence}
 
     def _free(self, params: Values, known: Values, sizes: Mapping[str, int]) -> jax.Array:
         """log Z with nothing given but the inputs."""
@@ -299,7 +300,7 @@ class Likelihood:
         """With nothing given but the inputs."""
         own, values = self._split(params)
         inputs = {name: a for name, a in known.items() if name in self._inputs}
-        return own, {**sizes, **inputs}, values
+        return own, CheckedData({**sizes, **inputs}), values
 
     def verify_exact(self) -> None:
         """Raises MemoryLimitError where the field is too wide for exact inference."""
@@ -363,7 +364,7 @@ class Likelihood:
             return jnp.zeros(())
         own, values = self._split(params)
         group = self.cases.groups[0]
-        known = {**group.sizes, **self._fixed(group), **self.arrays[0].shared}
+        known = CheckedData({**group.sizes, **self._fixed(group), **self.arrays[0].shared})
         return self._prior.log_prob(own, values, known)
 
     @cached_property

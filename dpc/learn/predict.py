@@ -24,7 +24,6 @@ from ..data.bind import BoundData
 from ..data.errors import problem
 from ..finite.discrete import states_of
 from ..model.check import random_ancestors
-from ..model.functions import split_data
 from ..model.model import Model
 from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim, read_cases, shape_of
@@ -345,7 +344,6 @@ class Means:
     """Mean and sd of the draw `name`, as a function of parameters, data and other draws."""
 
     def __init__(self, graph: Graph, name: str, externs: Externs):
-        self.dims = frozenset(dim.name for dim in graph.dims)
         self.names = f"{name}.mean", f"{name}.variance"
         moments = [_moment_node(graph[name], own.rpartition(".")[2]) for own in self.names]
         self.evaluate = run_graph(compute_only(graph, moments, ()), externs)["evaluate"]
@@ -353,8 +351,7 @@ class Means:
     def __call__(
         self, params: Values, data: Mapping[str, Any], values: Values, _: Mapping[str, int]
     ) -> tuple[Any, Any]:
-        arrays, sizes = split_data(data, self.dims)
-        found = self.evaluate(params, values, {**arrays, **dict(sizes)})
+        found = self.evaluate(params, values, dict(data))
         mean, variance = (found[name] for name in self.names)
         return mean, jnp.sqrt(variance)
 

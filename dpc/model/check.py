@@ -104,49 +104,31 @@ def random_ancestors(graph: Graph, name: str) -> list[str]:
     return [draw for draw in draws if draw in found]
 
 
-def check_values(graph: Graph, values: Mapping[str, Any]) -> None:
-    """Raises ValueError for a draw that is missing, unknown, or of the wrong number of axes."""
-    wanted = {node.name: node for node in graph.of_kind(Kind.DRAW)}
-    missing = [name for name, node in wanted.items() if not node.observed and name not in values]
-    if missing:
-        every = f"give one for each of {', '.join(missing)}"
-        raise UsageError(f"no value for the draw `{missing[0]}`: {every}")
-    for name, value in values.items():
-        if name not in wanted:
-            hint = did_you_mean(name, wanted)
-            raise UsageError(f"the model draws no `{name}`{hint and f'; {hint}'}")
-        declared, shape = wanted[name].type, getattr(value, "shape", None)
-        if shape is not None and len(declared.shape) != len(shape):
-            what = f"`{name}` is {declared}, but its value has shape {shape}"
-            raise UsageError(f"{what}; use jax.vmap for many")
-
-
-def positions(
+def written_values(
     graph: Graph, given: Mapping[str, Any], labels: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """Labels of draws as positions; what else evidence can be stays as it is."""
+    """What the command line gave for draws that are numbers or truth values, read as such; labels
+    and what else evidence can be stay as they are.
+    """
     found = dict(given)
     for name, value in given.items():
-        if name not in graph.by_name:
-            continue
-        domain = graph[name].type.domain
+        domain = graph[name].type.domain if name in graph.by_name else None
         if isinstance(domain, Real):
             found[name] = as_numbers(name, value)
-        if isinstance(domain, Real):
-            continue
-        dim = domain.dim if isinstance(domain, IndexOf) else None
-        own = getattr(dim, "labels", ()) or labels.get(str(dim), ())
-        if isinstance(value, str):
-            found[name] = _position(name, value, own)
-        elif isinstance(value, list | tuple) and any(isinstance(item, str) for item in value):
-            found[name] = [_position(name, str(item), own) for item in value]
+        elif domain is not None and not _has_labels(domain, labels):
+            found[name] = _as_whole(name, value)
     return found
 
 
-def _position(name: str, label: str, labels: tuple[str, ...]) -> Any:
-    if labels and label not in labels:
-        raise UsageError(f"`{name}` has the labels {', '.join(labels)}, not {label}")
-    return labels.index(label) if labels else _number(name, label)
+def _has_labels(domain: Any, labels: Mapping[str, tuple[str, ...]]) -> bool:
+    dim = domain.dim if isinstance(domain, IndexOf) else None
+    return bool(getattr(dim, "labels", ()) or labels.get(str(dim), ()))
+
+
+def _as_whole(name: str, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_whole(name, item) for item in value]
+    return _number(name, value.lower()) if isinstance(value, str) else value
 
 
 def as_numbers(name: str, value: Any) -> Any:

@@ -1,22 +1,27 @@
 """The functions of a model's program, compiled when they are first asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
-from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.passes.parts import draws_given
 from dpc.dsl.lower.run import run_graph
 
-from ..data.bound import Data
 from ..exits import UsageError
+from .check import is_upstream
 from .constraints import known_inputs
 from .model import Model
+from .recent import Recent
+from .values import CheckedData, Reader, Sizes, is_one_value
 
-Sizes = tuple[tuple[str, int], ...]
+if TYPE_CHECKING:
+    from ..finite.finite import FinitePart
 
 
 def compiled(function: Callable[..., Any], **static: Any) -> Callable[..., Any]:
@@ -27,15 +32,6 @@ def compiled(function: Callable[..., Any], **static: Any) -> Callable[..., Any]:
         return function(*others, {**arrays, **dict(sizes)}, **options)
 
     return jax.jit(run, static_argnames=("sizes", *static), inline=True)
-
-
-def split_data(data: Mapping[str, Any], dims: frozenset[str]) -> tuple[dict[str, Any], Sizes]:
-    """Arrays, and the sizes of dims; a size that is traced stays among the arrays."""
-    if isinstance(data, Data):
-        return data.arrays, data.layout.sizes
-    static = {name for name in data if name in dims and not isinstance(data[name], jax.core.Tracer)}
-    sizes = tuple((name, int(data[name])) for name in data if name in static)
-    return {name: data[name] for name in data if name not in static}, sizes
 
 
 def many(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,8 +82,7 @@ class Functions:
     def __init__(self, graph: Graph, externs: Mapping[str, Callable[..., Any]]):
         self.graph = graph
         self.externs = dict(externs)
-        self.dims = frozenset(dim.name for dim in graph.dims)
-        self._compiled: dict[tuple[str, Any], Callable[..., Any]] = {}
+        self._compiled = Recent[Callable[..., Any]]()
 
     @cached_property
     def defined(self) -> dict[str, Any]:
@@ -97,30 +92,117 @@ class Functions:
     def load(self, graph: Graph) -> dict[str, Any]:
         return run_graph(graph, self.externs)
 
-    def call(self, name: str, *arguments: Any, data: Mapping[str, Any] | None) -> Any:
-        """A function of the program, or a derivative of the objective."""
-        if (name, NOTHING) not in self._compiled:
-            needed, transform = DERIVATIVES.get(name, (name, lambda function: function))
-            if needed not in self.defined:
-                raise UsageError(f"the model {self.graph.name!r} {MISSING[needed]}")
-            self._compiled[name, NOTHING] = compiled(transform(self.defined[needed]))
-        arrays, sizes = split_data(data or {}, self.dims)
-        return self._compiled[name, NOTHING](*arguments, arrays, sizes=sizes)
+    def call(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        direction: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """A function of the program, or a derivative of the objective (along a direction)."""
+        needed, transform = DERIVATIVES.get(name, (name, lambda function: function))
+        if needed not in self.defined:
+            raise UsageError(f"the model {self.graph.name!r} {MISSING[needed]}")
+        reader = Reader(self.graph, data)
+        read = self.read(needed, reader, params or {}, values or {})
+        if direction is not None:
+            nodes = {node.name: node for node in self.graph.parameters}
+            along = {n: reader.direction(nodes[n], d) for n, d in direction.items()}
+            read = [read[0], along, *read[1:]]
+        make = lambda: compiled(transform(self.defined[needed]))  # noqa: E731
+        found = self._compiled.get((name, NOTHING), make)(
+            *read, reader.arrays, sizes=reader.given_sizes
+        )
+        return reader.or_outside(found, -jnp.inf if name == "log_prob" else jnp.nan)
+
+    def read(
+        self, name: str, reader: Reader, params: Mapping[str, Any], values: Mapping[str, Any]
+    ) -> list[Values]:
+        """What a function of the program takes besides data, checked."""
+        if name == "init":
+            return []
+        kinds = {"log_prob": (Kind.DRAW, Kind.FACTOR), "objective": (Kind.COST,)}
+        asked = [node.name for node in self.graph.of_kind(*kinds.get(name, (Kind.FUNCTION,)))]
+        above = self.graph.ancestors(asked)
+        is_random = any(self.graph[n].kind is Kind.DRAW for n in above)
+        draws = reader.draws(values, whole=is_random)
+        reader.require(sorted(above), draws)
+        # The program looks for what is observed among the data.
+        seen = {name: value for name, value in draws.items() if self._is_observed(name)}
+        reader.arrays |= seen
+        return [reader.parameters(params), {n: v for n, v in draws.items() if n not in seen}]
+
+    def draws_in_order(self, given: Mapping[str, Any]) -> bool:
+        """Whether parents can be drawn before children: what is given is all upstream, and known
+        as it is.
+        """
+        if any(node.undirected for node in self.graph.nodes):
+            return False
+        if not is_upstream(self.graph, frozenset(given)):
+            return False
+        return all(is_one_value(self.graph[name], value) for name, value in given.items())
 
     def sample(
-        self, key: Any, params: Values, data: Mapping[str, Any], n: int | None, given: Values
+        self,
+        key: Any,
+        params: Mapping[str, Any] | None,
+        data: Mapping[str, Any] | None,
+        n: int | None,
+        given: Mapping[str, Any],
     ) -> Values:
         """Draws of all random variables that are not given, parents before children (DI27)."""
-        arrays, sizes = split_data(data, self.dims)
-        names = frozenset(given)
-        if ("sample", names) not in self._compiled:
+        reader, names = Reader(self.graph, data), frozenset(given)
+        read = [reader.parameters(params), reader.draws(given, whole=False)]
+        draws = [node.name for node in self.graph.of_kind(Kind.DRAW)]
+        above = self.graph.ancestors([n for n in draws if n not in given], names)
+        reader.require([n for n in sorted(above) if n not in draws], {})
+        if draws and names.issuperset(draws):
+            return {}
+
+        def make() -> Callable[..., Any]:
             functions = self.load(draws_given(self.graph, names)) if given else self.defined
             if "sample" not in functions:
                 raise UsageError("nothing in this model is random")
-            self._compiled["sample", names] = compiled(many(functions["sample"]), n=None)
-        draw = self._compiled["sample", names]
-        found: Values = draw(key, params, {**arrays, **given}, sizes=sizes, n=n)
+            return compiled(many(functions["sample"]), n=None)
+
+        draw = self._compiled.get(("sample", names), make)
+        arrays = {**reader.arrays, **read[1]}
+        drawn = draw(key, read[0], arrays, sizes=reader.given_sizes, n=n)
+        found: Values = reader.or_outside(drawn, jnp.nan)
         return found
+
+    def sample_rest(
+        self,
+        key: Any,
+        part: FinitePart,
+        data: Mapping[str, Any] | None,
+        n: int | None,
+        given: Mapping[str, Any],
+    ) -> Values:
+        """Exact draws of the finite variables, then of what is drawn below them."""
+        first, second = jax.random.split(key)
+        drawn = part.sample(first, n)
+        nodes = self.graph.of_kind(Kind.DRAW)
+        found = drawn
+        if not any(node.undirected for node in nodes):
+            inputs = {k: v for k, v in (data or {}).items() if not self._is_observed(k)}
+            known = {name: part.values[name] for name in part.values}
+            seen = {k: v for k, v in part.arrays.items() if self._is_observed(k)}
+
+            def below(key: Any, drawn: Values) -> Values:
+                own = {**known, **seen, **drawn}
+                return {**drawn, **self.sample(key, part.params, inputs, None, own)}
+
+            if len(known) + len(seen) + len(drawn) < len(nodes):
+                keys = second if n is None else jax.random.split(second, n)
+                found = below(keys, drawn) if n is None else jax.vmap(below)(keys, drawn)
+        exactly = {k for k, v in given.items() if k in self.graph.by_name}
+        exactly = {k for k in exactly if is_one_value(self.graph[k], given[k])}
+        return {name: value for name, value in found.items() if name not in exactly}
+
+    def _is_observed(self, name: str) -> bool:
+        return name in self.graph.by_name and self.graph[name].observed
 
     def sizes(self, data: Mapping[str, Any]) -> Sizes:
         """The size of every dim, from the file, from the data or from the arrays that have it."""
@@ -130,13 +212,13 @@ class Functions:
                 shape = jnp.shape(data[node.name])
                 pairs = zip(node.type.shape, shape, strict=False)
                 found |= {axis.name: n for axis, n in pairs if hasattr(axis, "name")}
-        found |= {name: int(data[name]) for name in self.dims if name in data}
+        dims = {dim.name for dim in self.graph.dims}
+        found |= {name: int(data[name]) for name in dims if name in data}
         return tuple(sorted(found.items()))
 
     def with_sizes(self, data: Mapping[str, Any]) -> Values:
         """Arrays and sizes together, as programs take them."""
-        arrays, _ = split_data(data, self.dims)
-        return {**arrays, **dict(self.sizes(data))}
+        return {**Reader(self.graph, data).arrays, **dict(self.sizes(data))}
 
 
 FORMS = ("python", "jaxpr", "stablehlo")
@@ -160,30 +242,37 @@ def build(model: Model, emit: str, function: str, params: Any, data: Any, seed: 
 def _traced(
     model: Model, name: str, params: Any, data: Any, seed: int
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The function as one of arrays alone, and arguments of the shapes that it will get."""
+    """The method as a function of arrays alone, its arguments in the same order, and arguments of
+    the shapes that it will get. A key is one of `jax.random.key_data`.
+    """
     sources = model._sources(data)
     params, data = known_inputs(model, params or {}, sources, seed, partial=True)
     key = jax.random.key_data(jax.random.key(seed))
 
-    def draw(key: Any, params: Any) -> Any:
-        return model.sample(jax.random.wrap_key_data(key), params, data)
+    def draw(key: Any, params: Any, arrays: Any) -> Any:
+        known = CheckedData({**data.sizes, **arrays})
+        return model.sample(jax.random.wrap_key_data(key), params, known)
 
     if name == "sample":
-        return draw, (key, params)
+        return draw, (key, params, data.arrays)
     # Only the shapes matter: a draw where there is an order to draw in, zeros for a field.
     values: Values = {}
     if fields := [node for node in model.graph.nodes if node.undirected]:
         shapes = {n.name: [data.sizes[str(axis)] for axis in n.type.shape] for n in fields}
         values = {name: jnp.zeros(shape, int) for name, shape in shapes.items()}
     elif any(node.random for node in model.graph.nodes):
-        values = draw(key, params)
-    seen = {k: v for k, v in values.items() if model.graph[k].observed and k not in data.arrays}
+        values = draw(key, params, data.arrays)
+    observed = {n for n in values if model.graph[n].observed}
+    arrays = {**{k: v for k, v in values.items() if k in observed}, **data.arrays}
+    values = {k: v for k, v in values.items() if k not in observed}
 
-    def function(params: Any, values: Any, arrays: Any) -> Any:
-        whole = {**data.sizes, **arrays}
-        if name == "log_prob":
-            return model.log_prob(params, values, whole)
+    def density(params: Any, values: Any, arrays: Any) -> Any:
+        return model.log_prob(params, values, CheckedData({**data.sizes, **arrays}))
+
+    def function(params: Any, arrays: Any, values: Any) -> Any:
         ask = model.value if name == "objective" else model.evaluate
-        return ask(params, whole, values)
+        return ask(params, CheckedData({**data.sizes, **arrays}), values)
 
-    return function, (params, values, {**data.arrays, **seen})
+    if name == "log_prob":
+        return density, (params, values, arrays)
+    return function, (params, arrays, values)

@@ -16,7 +16,7 @@ from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind
 
 from ..exits import UsageError
-from .check import check_values, is_upstream, verify_bound
+from .check import verify_bound
 
 if TYPE_CHECKING:
     from jax import Array
@@ -244,31 +244,27 @@ class Model:
 
     def log_prob(self, params: Values, values: Values, data: Given = None) -> Array:
         """The joint log density of all draws; with factors, not normalised."""
-        if "log_prob" in self.functions.defined:
-            check_values(self.graph, values)
-        found: Array = self.functions.call("log_prob", params, values, data=data)
+        found: Array = self.functions.call("log_prob", params, values, data)
         return found
 
     def evaluate(self, params: Values, data: Given = None, values: Given = None) -> Values:
         """The values of all computed nodes, given those of the draws."""
-        if any(node.random for node in self.graph.of_kind(Kind.FUNCTION)):
-            check_values(self.graph, values or {})
-        found: Values = self.functions.call("evaluate", params, values or {}, data=data)
+        found: Values = self.functions.call("evaluate", params, values, data)
         return found
 
     def value(self, params: Values, data: Given = None, values: Given = None) -> Array:
         """The objective, given the values of the draws."""
-        found: Array = self.functions.call("objective", params, values or {}, data=data)
+        found: Array = self.functions.call("objective", params, values, data)
         return found
 
     def gradient(self, params: Values, data: Given = None, values: Given = None) -> Values:
         """The gradient of `value`. Of an expectation, `value_and_grad` estimates it."""
-        found: Values = self.functions.call("gradient", params, values or {}, data=data)
+        found: Values = self.functions.call("gradient", params, values, data)
         return found
 
     def jvp(self, params: Values, direction: Values, data: Given = None) -> tuple[Array, Array]:
         """The objective and its derivative along a direction in parameter space."""
-        value, slope = self.functions.call("jvp", params, direction, {}, data=data)
+        value, slope = self.functions.call("jvp", params, None, data, direction)
         return value, slope
 
     def vjp(self, params: Values, data: Given = None) -> tuple[Array, Callable[..., Any]]:
@@ -279,11 +275,11 @@ class Model:
 
     def hvp(self, params: Values, direction: Values, data: Given = None) -> Values:
         """The Hessian times a direction, forward over reverse (SO01)."""
-        found: Values = self.functions.call("hvp", params, direction, {}, data=data)
+        found: Values = self.functions.call("hvp", params, None, data, direction)
         return found
 
     def hessian(self, params: Values, data: Given = None) -> dict[str, Values]:
-        found: dict[str, Values] = self.functions.call("hessian", params, {}, data=data)
+        found: dict[str, Values] = self.functions.call("hessian", params, None, data)
         return found
 
     def sample(
@@ -293,18 +289,19 @@ class Model:
         data: Given = None,
         n: int | None = None,
         given: Given = None,
+        given_data: bool = False,
     ) -> Values:
-        """Draws of all random variables, parents before children; `n` along a new first axis.
+        """Draws of all random variables that are not `given`; `n` along a new first axis.
 
-        Without an order to draw in, or with evidence downstream, they are exact draws of the finite
-        variables.
+        They are from the prior, parents before children, and what was observed is drawn too; with
+        `given_data` they are from what the observed data leave open. Without an order to draw in,
+        or with evidence downstream, they are exact draws of the finite variables.
         """
         known = dict(given or {})
-        undirected = any(node.undirected for node in self.graph.nodes)
-        one_of_several = any(isinstance(value, set | frozenset) for value in known.values())
-        if undirected or one_of_several or not is_upstream(self.graph, frozenset(known)):
-            return self.questions.known(params, data, known).sample(key, n)
-        return self.functions.sample(key, params or {}, data or {}, n, known)
+        if not given_data and self.functions.draws_in_order(known):
+            return self.functions.sample(key, params, data, n, known)
+        part = self.questions.known(params, data, known, given_data=given_data)
+        return self.functions.sample_rest(key, part, data, n, known)
 
     # ---- finite variables: pure functions
 
@@ -315,11 +312,13 @@ class Model:
 
     def marginals(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
         """P(state | given) of every finite variable: [shape of the variable, states] (GM10)."""
-        return self.questions.known(params, data, given).by_node("marginals", with_states=True)
+        found: Values = self.questions.known(params, data, given).ask("marginals")
+        return found
 
     def mode(self, params: Given = None, data: Given = None, given: Given = None) -> Values:
         """The most probable joint states of all finite variables (GM13); ties go to the first."""
-        return self.questions.known(params, data, given).by_node("mode")
+        found: Values = self.questions.known(params, data, given).ask("mode")[0]
+        return found
 
     def kbest(
         self, k: int, params: Given = None, data: Given = None, given: Given = None
@@ -436,16 +435,18 @@ class Model:
         params: Given = None,
         data: Any = None,
         seed: int = 0,
+        given_data: bool = False,
     ) -> Samples:
         """`n` draws of every random variable, labelled: what `dpc sample` prints."""
         import jax
 
         from ..show.info import Samples
-        from .check import positions
+        from .check import written_values
 
         known, bound = self._known(params, data, seed, partial=True)
-        evidence = positions(self.graph, given or {}, bound.labels)
-        found = self.sample(jax.random.key(seed), known, bound, n=n, given=evidence)
+        evidence = written_values(self.graph, given or {}, bound.labels)
+        key = jax.random.key(seed)
+        found = self.sample(key, known, bound, n=n, given=evidence, given_data=given_data)
         return Samples(self, found, bound.labels)
 
     def run(

@@ -104,7 +104,8 @@ class NumpyroModel:
         own, outer = self.graph[name].type.shape, self.graph[self.sites.carrier].type.shape
         covered = all(term.slots for term in finite.grounded.terms if term.name in self._in_sum)
         is_prefix = own == outer[: len(own)] and covered
-        return finite.grounded.shapes[name] if is_prefix and len(self.sites.touched) == 1 else None
+        shape = finite.variables.by_name[name].shape
+        return shape if is_prefix and len(self.sites.touched) == 1 else None
 
     def predict(self, data: Mapping[str, Any], values: Values, key: Any) -> Values:
         """New observations given one draw; hidden draws are new, too."""

@@ -214,9 +214,9 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
     if any(node.undirected for node in draws):
         what = "the values of a random field depend on its latent variables"
         raise UsageError(f"{what}: ask `dpc query`")
-    values = model.sample(jax.random.key(seed), params, data) if draws else {}
-    given = {**values, **{name: data[name] for name in data}}
-    found = _numbers(model, params, given, values, grad)
+    drawn = model.sample(jax.random.key(seed), params, data) if draws else {}
+    values = {name: value for name, value in drawn.items() if name not in data}
+    found = _numbers(model, params, data, values, grad)
     if not found:
         raise UsageError(f"{model.title} computes nothing: it has no `=`, `:=` or objective")
     types = {node.name: node.type for node in model.graph.of_kind(Kind.FUNCTION)}
@@ -227,18 +227,18 @@ def compute(model: Model, params: Values, data: Data, seed: int, grad: bool) -> 
     twin = another_rule(model)
     if twin is None:
         return Computed(shown)
-    return Computed(shown, SmoothingErrors(found, _numbers(twin, params, given, values, grad)))
+    return Computed(shown, SmoothingErrors(found, _numbers(twin, params, data, values, grad)))
 
 
-def _numbers(model: Model, params: Values, given: Values, values: Values, grad: bool) -> Values:
+def _numbers(model: Model, params: Values, data: Data, values: Values, grad: bool) -> Values:
     """The values of all computed nodes and of the objective, and the gradient of that."""
     nodes = model.graph.of_kind(Kind.FUNCTION)
-    computed = model.evaluate(params, given, values) if nodes else {}
+    computed = model.evaluate(params, data, values) if nodes else {}
     found = {node.name: computed[node.name] for node in nodes}
     for cost in model.graph.of_kind(Kind.COST)[:1]:
         if cost.random and grad:
             raise UsageError("the gradient of an expectation needs an estimator: ask `dpc grad`")
-        found[cost.name] = model.value(params, given, values)
-        gradient = model.gradient(params, given, values) if grad else {}
+        found[cost.name] = model.value(params, data, values)
+        gradient = model.gradient(params, data, values) if grad else {}
         found |= {f"d/d {name}": value for name, value in gradient.items()}
     return found

@@ -24,7 +24,8 @@ CORRELATION = np.array([[1, 0.3, -0.2], [0.3, 1, 0.5], [-0.2, 0.5, 1]])
 
 
 def log_prob(text: str, x: object, **data: object) -> float:
-    return float(dpc.parse(text).log_prob({}, {"x": x}, data))
+    model = dpc.parse(text)
+    return float(jax.jit(lambda x: model.log_prob({}, {"x": x}, data))(np.asarray(x)))
 
 
 # ---- vectors

@@ -78,7 +78,8 @@ def mass(law: Any, low: float, high: float) -> float:
 def log_density(text: str) -> Callable[[float], float]:
     """That of the draw `x` of a program."""
     model = dpc.parse(text)
-    return lambda x: float(model.log_prob({}, {"x": jnp.asarray(x)}))
+    traced = jax.jit(lambda x: model.log_prob({}, {"x": x}))  # outside a range, others raise
+    return lambda x: float(traced(jnp.asarray(x)))
 
 
 # ---- densities

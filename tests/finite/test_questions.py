@@ -67,7 +67,9 @@ def test_evidence_of_every_kind(hmm: dpc.Model) -> None:
 
     cases = [
         ({"z[1]": 2}, lambda z: only(z[1] == 2)),
-        ({"z": np.array([-1, 0, -1, 1])}, lambda z: only(z[1] == 0 and z[3] == 1)),
+        ({"z": np.array([dpc.OPEN, 0, dpc.OPEN, 1])}, lambda z: only(z[1] == 0 and z[3] == 1)),
+        ({"z": [None, 0, {0, 1}, 1]}, lambda z: only(z[1] == 0 and z[2] < 2 and z[3] == 1)),
+        ({"z": [float("nan"), 0, float("nan"), 1]}, lambda z: only(z[1] == 0 and z[3] == 1)),
         ({"z[0]": {0, 2}}, lambda z: only(z[0] in (0, 2))),
         ({"z[2]": np.array([0.1, 0.5, 0.2])}, lambda z: np.log([0.1, 0.5, 0.2][z[2]])),
     ]

@@ -88,6 +88,8 @@ def best_configurations(
     leaves = [semiring.lift(leaf, np) for leaf in log_leaves]
     values = run_upward(plan, leaves, lambda product: semiring, np)
     scores, ranks = join_roots(plan, values, k)
+    if not len(scores):
+        return {}, scores
     states: States = {}
     for product in reversed(program_of(plan).products):
         gone = gone_ranks(plan, product)

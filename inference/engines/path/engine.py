@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InferenceError
 from ..engine import Decoded, Engine, Tables
 from ..tree.structure import Structure
-from .decode import mode, sample
+from .decode import kbest, mode, sample
 from .layout import Domain
 from .sums import log_partition
 
@@ -202,6 +203,15 @@ class PathEngine(Engine):
         unary, pair, constant = self.rows.potentials(tables, log_evidence)
         found = mode(unary, pair, self.rows.lengths)
         return Decoded(self.rows.by_variable(found.states), jnp.sum(found.score) + constant)
+
+    def kbest(self, tables: Tables, log_evidence: Array, k: int) -> Decoded:
+        """The k best configurations of a single chain, best first; scores of -inf if fewer."""
+        if len(self.chains) > 1:
+            raise InferenceError("the k best are found for a single chain alone")
+        unary, pair, constant = self.rows.potentials(tables, log_evidence)
+        found = kbest(unary, pair, self.rows.lengths, k=k)
+        states = found.states[:, self.rows.places[:, 0], self.rows.places[:, 1]]
+        return Decoded(states, found.score[:, 0] + constant)
 
     def sample(self, key: Array, count: int, tables: Tables, log_evidence: Array) -> Array:
         unary, pair, _ = self.rows.potentials(tables, log_evidence)
