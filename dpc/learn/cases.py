@@ -189,6 +189,31 @@ def cut_cases(graph: Graph, bound: BoundData, dim: str, places: list[Array]) -> 
     return Cases(tuple(groups), bound.labels, given, numbers=tuple(numbers))
 
 
+def settings_for_both(
+    graph: Graph, sources: tuple[Any, ...], test: tuple[Any, ...]
+) -> list[dict[str, Any]]:
+    """What held-out data need not say again: sizes of dims and inputs without rows, where they are
+    given by name and the held-out data leave them out.
+    """
+    said: set[str] = set()
+    for source in test:
+        listed = _listed(source)
+        cases = [(str(source), source)] if listed is None else listed[:1]
+        for where, case in cases:
+            said |= _raw_case(where, case).variables.keys()
+    dims = {dim.name for dim in graph.dims}
+    rows = {str(axis) for name in said & draws_of(graph) for axis in graph[name].type.shape}
+    found = {}
+    for name, value in chain.from_iterable(s.items() for s in sources if isinstance(s, Mapping)):
+        node = graph.by_name.get(name)
+        is_input = node is not None and node.kind is Kind.INPUT
+        axes = {*map(str, node.type.shape)} if node is not None else set()
+        is_whole = is_input and not axes & rows and np.ndim(value) == len(axes)
+        if name not in said and (name in dims - rows or is_whole):
+            found[name] = value
+    return [found] if found else []
+
+
 def bind_one_by_one(
     graph: Graph, cases: list[Raw], others: list[Raw], sizes: Mapping[str, int] | None
 ) -> Cases:

@@ -15,9 +15,11 @@ from jax.flatten_util import ravel_pytree
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.moments import argument_name, arguments_as_nodes
+from dpc.dsl.graph.passes.parts import compute_only
 from dpc.dsl.graph.types import LAST
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
 from dpc.dsl.library.rows import Distribution
+from dpc.dsl.lower.run import run_graph
 from dpc.dsl.record import Record
 from dpc.inference.families.family import Family, floats, over_leading
 from dpc.inference.families.features import from_usual
@@ -26,6 +28,7 @@ from dpc.inference.losses.fenchel_young import fenchel_young, tsallis
 from dpc.inference.optimise.method import minimise
 from dpc.inference.optimise.newton import Newton
 
+from ..model.functions import split_data
 from ..model.model import Model
 from .likelihood import Arrays, Likelihood
 from .roles import Degree
@@ -304,10 +307,7 @@ def sparse_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arr
     natural = Natural(likelihood)
 
     def each(row: Distribution, outputs: Values, y: Any) -> Any:
-        # the reference, with logit zero, is `false` of a Bernoulli and the last of a Categorical
-        odds = outputs["eta"]
-        zero = jnp.zeros_like(odds[..., :1])
-        theta = jnp.concatenate([zero, odds] if row.coin else [odds, zero], axis=-1)
+        theta = _scores(row, outputs)
         seen = jax.nn.one_hot(jnp.asarray(y, int), theta.shape[-1], dtype=theta.dtype)
         return fenchel_young(regulariser, theta, seen)
 
@@ -317,3 +317,41 @@ def sparse_loss(likelihood: Likelihood, name: str) -> Callable[[Values, list[Arr
         return natural.total(each, outputs, arrays) - prior
 
     return loss
+
+
+def _scores(row: Distribution, outputs: Values) -> Any:
+    """Of every state, up to a constant."""
+    # The reference, with logit zero, is `false` of a Bernoulli and the last of a Categorical.
+    odds = outputs["eta"]
+    zero = jnp.zeros_like(odds[..., :1])
+    return jnp.concatenate([zero, odds] if row.coin else [odds, zero], axis=-1)
+
+
+class SparseChances:
+    """p = grad Omega*(theta), argmax_p <theta, p> - Omega(p): what the loss `name` predicts."""
+
+    def __init__(self, graph: Graph, name: str, loss: str, externs: Mapping[str, Any]):
+        self.node = graph[name]
+        self.predict = tsallis(SPARSE_LOSSES[loss][0]).predict
+        self.dims = frozenset(dim.name for dim in graph.dims)
+        whole = arguments_as_nodes(graph, [self.node])
+        self.names = [
+            {n: argument_name(self.node, number, n) for n, _ in law.arguments}
+            for number, law in enumerate(self.node.laws)
+        ]
+        wanted = [whole[own] for names in self.names for own in names.values()]
+        self.evaluate = run_graph(compute_only(graph, wanted, ()), externs)["evaluate"]
+
+    def __call__(
+        self, params: Values, data: Mapping[str, Any], values: Values, shape: tuple[int, ...]
+    ) -> Any:
+        """[shape, states]."""
+        arrays, sizes = split_data(data, self.dims)
+        found = self.evaluate(params, values, {**arrays, **dict(sizes)})
+        chances = jnp.zeros(())
+        for law, piece, names in zip(self.node.laws, self.node.pieces, self.names, strict=True):
+            arguments = {argument: found[own] for argument, own in names.items()}
+            own = self.predict(_scores(law.facts, LawFamily(law.facts).natural(**arguments)))
+            whole = chances if chances.ndim else jnp.zeros((*shape, own.shape[-1]))
+            chances = whole.at[_places(piece)].set(own)
+        return chances

@@ -63,8 +63,8 @@ def fit_likelihood(
     prior = float(likelihood.log_prior(params))
     is_other = choice.loss == "likelihood" and choice.method in ("natural", "stochastic")
     return Fit(
-        params=params,
-        errors=errors,
+        params=jax.tree.map(np.asarray, params),
+        errors=jax.tree.map(np.asarray, errors),
         value=float(likelihood.log_likelihood(params, data)) if is_other else -result.value - prior,
         log_prior=prior,
         method=choice.method,

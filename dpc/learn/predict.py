@@ -27,6 +27,7 @@ from ..model.check import random_ancestors
 from ..model.model import Model
 from ..show.answer import Answer, AnswerTable
 from .cases import Cases, first_dim, read_cases, shape_of
+from .family import SPARSE_LOSSES, SparseChances
 from .likelihood import Likelihood
 from .result import Learned, NotApplicable, learned, plain
 
@@ -132,6 +133,13 @@ def predict(
     model: Model, fit: Any, *sources: Any, by: str | None, ask: Collection[str] | None
 ) -> Predictions:
     """All draws that the data do not give, or leave open in places; or those that are asked for."""
+    with jax.enable_x64(True):
+        return _predict(model, fit, sources, by, ask)
+
+
+def _predict(
+    model: Model, fit: Any, sources: tuple[Any, ...], by: str | None, ask: Collection[str] | None
+) -> Predictions:
     graph, known = same_model(model.graph, fit)
     cases = cases_for(graph, known, sources, by)
     wanted = open_draws(graph, cases, known)
@@ -144,7 +152,7 @@ def predict(
     likelihood = likelihood_of(graph, cases, known, model.externs)
     found: dict[str, Predicted] = {}
     if wanted & finite:
-        found |= finite_predictions(likelihood, known.params, sorted(wanted & finite))
+        found |= finite_predictions(likelihood, known, sorted(wanted & finite))
     for name in sorted(wanted - finite - notes.keys()):
         found[name] = mean_prediction(graph, likelihood, known.params, name)
     said = [f"no prediction of `{name}`: {why}" for name, why in notes.items() if name in wanted]
@@ -155,6 +163,13 @@ def log_likelihoods(
     model: Model, fit: Any, *sources: Any, by: str | None
 ) -> tuple[tuple[str, ...], Array]:
     """The log-likelihood of each case; raises DataError if they lack a draw of the fit."""
+    with jax.enable_x64(True):
+        return _log_likelihoods(model, fit, sources, by)
+
+
+def _log_likelihoods(
+    model: Model, fit: Any, sources: tuple[Any, ...], by: str | None
+) -> tuple[tuple[str, ...], Array]:
     graph, known = same_model(model.graph, fit)
     cases = read_cases(graph, *sources, *known.as_sources, by=by, join=False)
     for name in known.given - cases.given:
@@ -190,6 +205,9 @@ def names_of(cases: Cases) -> tuple[str, ...]:
 def same_model(graph: Graph, fit: Any) -> tuple[Graph, Learned]:
     """The graph with learned tables as parameters; NotApplicable for a fit of another model."""
     known = learned(fit)
+    # Arrays of JAX: an index that is traced cannot look into one of NumPy.
+    params = {name: jnp.asarray(value, float) for name, value in known.params.items()}
+    known = known.replace(params=params)
     if not all(name in graph.by_name for name in known.params):
         graph = tables_as_parameters(graph)
     other = "it is of another one"
@@ -260,16 +278,12 @@ def verify_asked(
 
 
 def finite_predictions(
-    likelihood: Likelihood, params: Values, names: list[str]
+    likelihood: Likelihood, known: Learned, names: list[str]
 ) -> dict[str, Predicted]:
-    model, cases = likelihood.model, likelihood.cases
-
-    def answers(known: Values, sizes: Mapping[str, int]) -> Any:
-        given = likelihood.known(params, known, sizes)
-        best, chances = model.mode(*given), model.marginals(*given)
-        return {name: (best[name], chances[name]) for name in names if name in best}
-
-    found = by_case(likelihood, answers)
+    cases = likelihood.cases
+    is_sparse = known.loss in SPARSE_LOSSES
+    answers = sparse_answers(likelihood, known, names) if is_sparse else None
+    found = by_case(likelihood, answers or exact_answers(likelihood, known.params, names))
     setting = BoundData(cases.groups[0].sizes, cases.labels, {})
     predicted = {}
     for name in names:
@@ -277,6 +291,48 @@ def finite_predictions(
         best, chances = ([one[name][k] for one in found] for k in (0, 1))
         predicted[name] = Predicted(node.type.shape, states_of(node, setting), best, chances)
     return predicted
+
+
+Answers = Callable[[Values, Mapping[str, int]], Any]
+
+
+def exact_answers(likelihood: Likelihood, params: Values, names: list[str]) -> Answers:
+    model = likelihood.model
+
+    def answers(known: Values, sizes: Mapping[str, int]) -> Any:
+        given = likelihood.known(params, known, sizes)
+        best, chances = model.mode(*given), model.marginals(*given)
+        return {name: (best[name], chances[name]) for name in names if name in best}
+
+    return answers
+
+
+def sparse_answers(likelihood: Likelihood, learned: Learned, names: list[str]) -> Answers:
+    """By the loss that was learned with: it gives draws one by one, not together."""
+    graph = likelihood.model.graph
+    for name in names:
+        if open_parents := sorted(set(random_ancestors(graph, name)) & set(names)):
+            what = f"`{name}` depends on `{open_parents[0]}`, which is not known either"
+            raise NotApplicable(f"{what}: {learned.loss!r} predicts draws one by one, so give it")
+    own = {
+        name: SparseChances(graph, name, learned.loss, likelihood.externs)
+        for name in names
+        if any(law.facts.natural for law in graph[name].laws)
+    }
+    others = exact_answers(likelihood, learned.params, [n for n in names if n not in own])
+
+    def answers(known: Values, sizes: Mapping[str, int]) -> Any:
+        params, data, given = likelihood.known(learned.params, known, sizes)
+        found = others(known, sizes) if len(own) < len(names) else {}
+        for name, chances_of in own.items():
+            chances = chances_of(params, data, given, shape_of(graph[name], sizes))
+            if name in known:
+                seen = jax.nn.one_hot(known[name], chances.shape[-1])
+                chances = jnp.where((known[name] >= 0)[..., None], seen, chances)
+            found[name] = jnp.argmax(chances, axis=-1), chances
+        return found
+
+    return answers
 
 
 def mean_prediction(graph: Graph, likelihood: Likelihood, params: Values, name: str) -> Predicted:

@@ -206,11 +206,14 @@ def plain(value: Any) -> Any:
 
 
 class Learned(Record):
-    """What a fit tells about other data: parameters, their dims, the draws that were seen."""
+    """What a fit tells about other data: parameters, their dims, the draws that were seen, and the
+    loss, which decides what is predicted.
+    """
 
     params: Values
     dims: dict[str, Any]
     given: frozenset[str] = frozenset()
+    loss: str = "likelihood"
 
     @property
     def as_sources(self) -> list[Any]:
@@ -223,13 +226,13 @@ def learned(fit: Any) -> Learned:
     if isinstance(fit, Learned):
         return fit
     if isinstance(fit, Fit):
-        return Learned(fit.params, fit.dims, frozenset(fit.given))
+        return Learned(fit.params, fit.dims, frozenset(fit.given), fit.loss)
     if isinstance(fit, Mapping):
         return Learned(dict(fit), {})
     try:
         found = parse_json(read_text(fit, MAX_BYTES))
         params = {name: np.asarray(value, float) for name, value in found["params"].items()}
-        return Learned(params, found["dims"], frozenset(found["given"]))
+        return Learned(params, found["dims"], frozenset(found["given"]), found["loss"])
     except OSError as error:
         raise UsageError(f"cannot read {fit}: {reason_of(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):

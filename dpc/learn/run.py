@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from dpc.dsl.diagnostics import did_you_mean
@@ -17,7 +18,7 @@ from dpc.dsl.record import Record
 from ..exits import UsageError, verify_seed
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
-from .cases import is_read, read_cases, shape_of
+from .cases import is_read, read_cases, settings_for_both, shape_of
 from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
@@ -50,11 +51,13 @@ class FitRequest(Record):
 def fit(
     model: Model, method: str | None, request: FitRequest, said: Mapping[str, Any]
 ) -> Fit | ObjectiveFit:
+    """In double precision, whatever the caller's: no certificate holds in single."""
     options = {name: value for name, value in said.items() if value is not None}
     _verify_numbers(options)
-    if model.graph.of_kind(Kind.COST) and method is None:
-        return _fit_objective(model, request, options)
-    return _fit_data(model, method, request, options)
+    with jax.enable_x64(True):
+        if model.graph.of_kind(Kind.COST) and method is None:
+            return _fit_objective(model, request, options)
+        return _fit_data(model, method, request, options)
 
 
 def _verify_numbers(options: Mapping[str, Any]) -> None:
@@ -227,8 +230,8 @@ def fit_stream(model: Model, request: FitRequest, options: FitOptions) -> Fit:
 
 def held_out(model: Model, fit: Fit, request: FitRequest) -> dict[str, Any]:
     """The log-likelihood of cases that were not learned from, their mean and its error."""
-    given = [source for source in request.sources if isinstance(source, Mapping)]
-    _, each = log_likelihoods(model, fit, *request.test, *given, by=request.by)
+    both = settings_for_both(model.graph, request.sources, request.test)
+    _, each = log_likelihoods(model, fit, *request.test, *both, by=request.by)
     known = len(each) > 1 and bool(np.isfinite(each).all())
     error = float(each.std(ddof=1) / len(each) ** 0.5) if known else float("nan")
     return {

@@ -13,11 +13,11 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import dpc
 from dpc.dsl.library.distributions import DISTRIBUTIONS
-from dpc.learn.result import learned
+from dpc.learn.result import NotApplicable, learned
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -234,3 +234,80 @@ def test_held_out_cases_of_a_model_with_a_bound_function() -> None:
 def test_one_case_of_single_values_is_fitted() -> None:
     model = dpc.parse("param w : real\ndata x : real\ny ~ Normal(w * x, 1)\n")
     assert float(model.fit({"x": 2.0, "y": 3.0}).params["w"]) == pytest.approx(1.5)
+
+
+GROUPS = """
+dim N
+dim City
+data city[N] : City
+data x[N]    : real
+param a[City] : real
+param b : real
+param s : real(lower=0)
+observed y[N] : real
+y[i in N] ~ Normal(a[city[i]] + b * x[i], s)
+"""
+
+
+def test_a_saved_fit_with_effects_of_groups_predicts(tmp_path: Path) -> None:
+    model = dpc.parse(GROUPS)
+    rng = np.random.default_rng(3)
+    city, x = np.repeat(np.arange(3), 5), rng.normal(size=15)
+    y = city + 2 * x + rng.normal(size=15)
+    model.fit({"city": city, "x": x, "y": y}).save(tmp_path / "fit.json")
+    found = model.predict(tmp_path / "fit.json", {"city": [2, 0], "x": [1.0, -1.0]})["y"]
+    design = np.column_stack([np.eye(3)[city], x])
+    weights, squares, *_ = np.linalg.lstsq(design, y)
+    assert np.allclose(found.best[0], [weights[2] + weights[3], weights[0] - weights[3]])
+    assert np.allclose(found.spread[0], np.sqrt(squares / 15))
+
+
+CLASSIFIER = """
+dim N
+dim C = 3
+data x[N] : real
+param w[C] : real
+param b[C] : real
+observed y[N] : C
+eta[i in N, c in C] = b[c] + w[c] * x[i]
+y[i in N] ~ Categorical(logits=eta[i])
+"""
+
+
+@pytest.mark.parametrize(("loss", "power"), [("sparsemax", 2.0), ("entmax", 1.5)])
+def test_sparse_losses_predict_what_they_learned(loss: str, power: float) -> None:
+    """argmax over the simplex of <theta, p> - Omega(p), by SciPy."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=60)
+    y = np.digitize(x + rng.normal(0, 0.3, 60), [-0.5, 0.5])
+    model = dpc.parse(CLASSIFIER)
+    fit = model.fit({"x": x, "y": y}, loss=loss)
+    new = np.array([-1.5, 0.1, 0.6])
+    found = model.predict(fit, {"x": new})["y"]
+    for value, chances in zip(new, found.spread[0], strict=True):
+        theta = np.asarray(fit.params["b"]) + value * np.asarray(fit.params["w"])
+        expected = nearest(theta, power)
+        assert np.allclose(chances, expected, atol=1e-5)
+    assert (found.spread[0] == 0).any()
+    assert np.array_equal(found.best[0], found.spread[0].argmax(axis=1))
+
+
+def nearest(theta: np.ndarray, power: float) -> np.ndarray:
+    def loss(p: np.ndarray) -> float:
+        return float(np.sum(p**power) / (power * (power - 1)) - theta @ p)
+
+    whole = {"type": "eq", "fun": lambda p: p.sum() - 1}
+    start, bounds = np.full(3, 1 / 3), [(0, 1)] * 3
+    options = {"ftol": 1e-14, "maxiter": 1000}
+    found = optimize.minimize(
+        loss, start, bounds=bounds, constraints=whole, method="SLSQP", options=options
+    )
+    return found.x
+
+
+def test_sparse_predictions_are_of_one_draw_at_a_time() -> None:
+    chain = "param t : real\nparam u : real\na ~ Bernoulli(logits=t)\nb ~ Bernoulli(logits=if a then u else t)"
+    model = dpc.parse(chain)
+    fit = model.fit({"a": [True, False, True], "b": [True, True, False]}, loss="sparsemax")
+    with pytest.raises(NotApplicable, match="`b` depends on `a`"):
+        model.predict(fit, {})
