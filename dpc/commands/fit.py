@@ -9,6 +9,7 @@ from dpc.exits import UsageError, verify_folder
 OPTIONS = (
     *("by", "method", "test", "stream", "checkpoint", "resume", "seed"),
     *("steps", "rate", "samples", "optimizer", "loss", "smoothing", "tolerance", "batch"),
+    "restarts",
 )
 ENDINGS = (".json", ".dp", ".bif", ".xmlbif", ".xml", ".uai")
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--loss", str, "likelihood (the default), or another loss: see docs/learning.md"),
         ("--smoothing A", str, "add A to every count; bdeu:N spreads N evenly over each table"),
         ("--tolerance", float, "of the gradient, relative to the value"),
+        ("--restarts N", int, "starts of which the best is kept (default 8 with hidden states)"),
         ("--batch N", int, "cases of a step of stochastic gradients (default all)"),
         ("--test FILE", list, "data that are held out"),
         ("--stream", None, "read a CSV a part at a time: for tables only"),

@@ -19,6 +19,7 @@ from dpc.inference.optimise.method import Minimiser
 from dpc.inference.optimise.newton import Newton
 from dpc.inference.optimise.sharded import left_to_the_compiler, place, replicate, shard_rows
 from dpc.inference.optimise.stochastic import Stochastic
+from dpc.inference.optimise.units import in_units, to_free, to_raw
 
 from ..data.errors import problem
 from .counts import table_uses
@@ -158,27 +159,71 @@ def verify_method(method: str, likelihood: Likelihood) -> None:
 Values = dict[str, Any]
 
 
-def stages(
-    likelihood: Likelihood, choice: MethodChoice, options: FitOptions, data: list[Arrays]
-) -> list[Minimiser]:
-    """The methods in turn; those that ask again when they see NaN compile the scaled one alone."""
-    loss, tolerance = loss_of(likelihood, choice), options.tolerance
+def stages(likelihood: Likelihood, choice: MethodChoice, options: FitOptions) -> list[Minimiser]:
+    """The methods in turn, in units and without data; those that ask again when they see NaN
+    compile the scaled one alone.
+    """
+    tolerance = options.tolerance
+    safe, quick = scaled_losses(likelihood, choice)
     if choice.method == "newton":
-        return [Newton(loss, data, tolerance)]
+        return [Newton(safe, tolerance=tolerance)]
     if choice.method == "natural":
         natural = Natural(likelihood)
-        return [GaussNewton(natural.outputs, natural.loss, data, tolerance)]
+        outputs = in_units(natural.outputs)
+        of_outputs = lambda outputs, known: natural.loss(outputs, known[1])  # noqa: E731
+        return [GaussNewton(outputs, of_outputs, tolerance=tolerance)]
     if choice.method == "stochastic":
         estimate = batch_loss(likelihood, choice, options.batch)
+
+        def scaled(free: Values, known: Any, key: Any) -> Any:
+            units, data = known
+            return estimate(to_raw(free, units), data, key)
+
         rate = RATE if options.rate is None else options.rate
-        return [Stochastic(estimate, data, rate=rate, seed=options.seed)]
-    checked = loss_of(likelihood.checked, choice)
-    descent: list[Minimiser] = [Lbfgs(checked, data, tolerance, otherwise=loss)]
+        return [Stochastic(scaled, rate=rate, seed=options.seed)]
+    descent: list[Minimiser] = [Lbfgs(quick, tolerance=tolerance, otherwise=safe)]
     if choice.method == "lbfgs":
         return descent
-    (expect, quick), (otherwise, safe) = halves(likelihood.checked), halves(likelihood)
-    maximise = quick if likelihood.roles.is_normalised else safe
-    return [ExpectationMaximisation(expect, maximise, data, tolerance, otherwise), *descent]
+    is_normalised = likelihood.roles.is_normalised
+    _, maximise = halves(likelihood.checked if is_normalised else likelihood)
+    scaled = _maximise_in_units(likelihood, maximise)
+    first, otherwise = expect_in_units(likelihood)
+    return [ExpectationMaximisation(first, scaled, None, tolerance, otherwise), *descent]
+
+
+def expect_in_units(likelihood: Likelihood) -> list[Callable[..., Any]]:
+    """The first half of EM: the one that compiles faster, and the one that is never NaN."""
+    own = likelihood.checked, likelihood
+    return [_cached(one, "expect", halves(one)[0]) for one in own]
+
+
+def scaled_losses(
+    likelihood: Likelihood, choice: MethodChoice
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """In units: the one that has a value everywhere, and one that compiles faster."""
+    safe = loss_of(likelihood, choice)
+    if choice.method not in ("lbfgs", "em", "closed form"):
+        found = _cached(likelihood, choice.loss, safe)
+        return found, found
+    quick = loss_of(likelihood.checked, choice)
+    return (
+        _cached(likelihood, choice.loss, safe),
+        _cached(likelihood.checked, choice.loss, quick),
+    )
+
+
+def _cached(likelihood: Likelihood, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function whenever it is asked for: JAX compiles it once."""
+    return likelihood.losses.setdefault(f"{name} in units", in_units(function))
+
+
+def _maximise_in_units(likelihood: Likelihood, maximise: Callable[..., Any]) -> Callable[..., Any]:
+    def scaled(free: Values, expected: Any, known: Any) -> Values:
+        units, data = known
+        found: Values = to_free(maximise(to_raw(free, units), expected, data), units)
+        return found
+
+    return likelihood.losses.setdefault("maximise in units", scaled)
 
 
 def loss_of(likelihood: Likelihood, choice: MethodChoice) -> Callable[[Values, list[Arrays]], Any]:

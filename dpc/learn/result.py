@@ -24,7 +24,8 @@ class NotApplicable(ValueError):
 
 class FitOptions(Record):
     """`smoothing` is added to every count, or with "bdeu:N" shared out over each table; `tolerance`
-    is of the gradient, relative to the value; at most 1000 `steps`; `rate` (0.01) and `batch`, the
+    is of the gradient, relative to the value; at most 1000 `steps`; `restarts` are the starts of
+    which the best is kept; `rate` (0.01) and `batch`, the
     cases of a step (all), are for stochastic gradients.
     """
 
@@ -36,6 +37,7 @@ class FitOptions(Record):
     tolerance: float | None = None
     smoothing: float | str | None = None
     seed: int = 0
+    restarts: int | None = None
     errors: bool = True
 
 
@@ -47,12 +49,13 @@ UNUSED = {
     "batch": "is for stochastic gradients, and this is `{method}`",
     "tolerance": "has no meaning for `{method}`, which has no gradient to judge by",
     "steps": "has no meaning for `{method}`, which takes one",
+    "restarts": "is for methods that can end in different maxima, and this is `{method}`",
 }
 
 
 def verify_options(options: FitOptions, method: str) -> None:
     """Raises NotApplicable for an option that the method would ignore."""
-    used = USED.get(method, {"tolerance", "steps"})
+    used = USED.get(method, {"tolerance", "steps", "restarts"})
     for name, why in UNUSED.items():
         if getattr(options, name) is not None and name not in used:
             raise NotApplicable(f"`{name}` {why.format(method=method)}")
@@ -232,7 +235,8 @@ def learned(fit: Any) -> Learned:
     try:
         found = parse_json(read_text(fit, MAX_BYTES))
         params = {name: np.asarray(value, float) for name, value in found["params"].items()}
-        return Learned(params, found["dims"], frozenset(found["given"]), found["loss"])
+        loss = found.get("loss", "likelihood")
+        return Learned(params, found["dims"], frozenset(found["given"]), loss)
     except OSError as error:
         raise UsageError(f"cannot read {fit}: {reason_of(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):

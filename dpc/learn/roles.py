@@ -10,13 +10,15 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpc.dsl.graph import core as c
-from dpc.dsl.graph.dependence import reads, reads_any
+from dpc.dsl.graph.dependence import nodes_read, reads, reads_any
 from dpc.dsl.graph.finite import finite_draws
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import without_objective
 from dpc.dsl.graph.passes.tables import tables_as_parameters
+from dpc.dsl.graph.types import Type
 from dpc.dsl.library.rows import Update
 from dpc.dsl.record import Record
+from dpc.inference.optimise.newton import curve
 
 from ..exits import UsageError
 from ..model.constraints import constrain_nodes, unconstrain_nodes
@@ -148,6 +150,24 @@ def log_integral(log_density: Callable[[Values], Any], blocks: Blocks) -> Any:
     return value + jnp.sum(half**2) / 2 + zero.size * jnp.log(2 * jnp.pi) / 2 - log_det / 2
 
 
+def verify_priors(graph: Graph, estimated: Iterable[Node]) -> None:
+    """A mode of draws together with the spread of their own law is no estimate: their joint density
+    grows without bound as the spread falls to zero.
+    """
+    parameters = {node.name for node in graph.parameters}
+    for node in estimated:
+        for law in node.laws:
+            spread = [
+                core for name, core in law.arguments if name not in law.facts.location_scale[:1]
+            ]
+            if unknown := sorted(graph.ancestors(set(nodes_read(*spread))) & parameters):
+                what = f"`{node.name}` is hidden, its law has the unknown `{unknown[0]}`"
+                why = f"{what}, and it cannot be integrated out: it is not normal, or not affine in"
+                where = f"{why} the means of what depends on it, or finite draws are hidden, too"
+                help = f"give `{unknown[0]}` a value, or use `dpc posterior`"
+                raise UsageError(f"{where}. Estimated together they have no maximum: {help}")
+
+
 def verify_block(entries: int, nodes: Iterable[Node]) -> None:
     if entries > LARGEST:
         names = ", ".join(f"`{node.name}`" for node in nodes)
@@ -220,9 +240,20 @@ def find_roles(graph: Graph, given: Collection[str], rows_are_cases: bool = Fals
         along = any(str(axis) in dims for axis in node.type.shape)
         return node.name not in finite and (every or along)
 
-    integrated = () if summed else integrable_draws(graph, given, is_local)
+    unknown = {node.name for node in graph.parameters}
+
+    def is_effect(node: Node) -> bool:
+        """A law with unknown arguments says what the draws have in common: random effects."""
+        own = {name for law in node.laws for name in nodes_read(law)}
+        return node.name not in finite and bool(graph.ancestors(own) & unknown)
+
+    integrated: tuple[Node, ...] = ()
+    if not summed:
+        both = integrable_draws(graph, given, lambda node: is_local(node) or is_effect(node))
+        integrated = both or integrable_draws(graph, given, is_local)
     free = [node for node in open_draws if node.name not in finite and node not in integrated]
     estimated = tuple(map(_as_estimated, free))
+    verify_priors(graph, estimated)
     if not estimated and not integrated and not graph.parameters:
         graph = tables_as_parameters(graph)
     # The estimated draws, and factors that mention nothing random but them.
@@ -270,6 +301,7 @@ def _update(node: Node, graph: Graph) -> Update:
             if core is not None and mentions(core, node.name):
                 is_rows = update is Update.PROBABILITIES
                 whole_rows = is_rows == (node.type.constraint == "simplex")
+                whole_rows &= node.type.constraint in ("", "simplex", *ORDERED)
                 direct = entry_of(core, node.name) and len(core.type.shape) == int(is_rows)
                 uses.add(update if direct and whole_rows else Update.NEWTON)
     if node.kind is Kind.DRAW:
@@ -294,7 +326,13 @@ Score = Callable[[Values], Any]
 
 DENSE = 400
 HALVINGS = 40
-PROBES = {Update.CHANCE: (0.5, 0.25), Update.MEAN: (0.0, 1.0)}
+CHANCES = 0.5, 0.25
+"""Where the derivative in a probability is looked at."""
+LEAST = 1e-75
+"""Of what is positive, so that its third power is a number."""
+NEAR = 8 * float(np.finfo(float).eps)
+"""How far from a bound, relative to it, the best value is kept where it lies beyond."""
+ORDERED = ("ordered", "positive_ordered")
 
 
 def sweep(
@@ -306,49 +344,110 @@ def sweep(
         params = params | newton_step(score, params, free)
     scales = {name: update for name, update in updates.items() if update is Update.SPREAD}
     others = updates.keys() - scales.keys() - {node.name for node in free}
-    params = _closed(score, params, {n: u for n, u in updates.items() if n in others})
-    return _closed(score, params, scales)
+    params = _closed(score, params, nodes, {n: u for n, u in updates.items() if n in others})
+    return _closed(score, params, nodes, scales)
 
 
-def _closed(score: Score, params: Values, updates: Mapping[str, Update]) -> Values:
+def _closed(
+    score: Score, params: Values, nodes: Mapping[str, Node], updates: Mapping[str, Update]
+) -> Values:
     """All at once: the derivative in one does not depend on others of its kind."""
     if not updates:
         return params
     gradient = jax.grad(lambda own: score(params | own))
     points = [{name: probe(params[name], updates[name], k) for name in updates} for k in (0, 1)]
     first, second = map(gradient, points)
-    found = {n: best(u, params[n], first[n], second[n]) for n, u in updates.items()}
+    found = {}
+    for name, update in updates.items():
+        value = points[0][name] if update is Update.SPREAD else params[name]
+        found[name] = best(update, value, first[name], second[name], nodes[name].type)
     return params | found
 
 
 def probe(value: Any, update: Update, number: int) -> Any:
-    """The two points at which derivatives are taken."""
+    """The two points at which derivatives are taken, in the units of the value."""
     if update is Update.PROBABILITIES:
         return jnp.full_like(value, 1 / value.shape[-1])
-    return jnp.full_like(value, PROBES.get(update, (1.0, 2.0))[number])
+    if update is Update.CHANCE:
+        return jnp.full_like(value, CHANCES[number])
+    if update is Update.MEAN:
+        return value + number * _length(value)
+    return _positive(value) * (1 + number)
 
 
-def best(update: Update, value: Any, first: Any, second: Any) -> Any:
+def _length(value: Any) -> Any:
+    return jnp.maximum(jnp.abs(value), 1)
+
+
+def _positive(value: Any) -> Any:
+    return jnp.where(value > LEAST, value, 1)
+
+
+def best(update: Update, value: Any, first: Any, second: Any, type_: Type) -> Any:
     """From two derivatives; without data the value stays. No probability is quite zero."""
     if update is Update.PROBABILITIES:
         counts = jnp.maximum(first, np.finfo(first.dtype).tiny ** 0.5)
         total = jnp.sum(counts, axis=-1, keepdims=True)
         return jnp.where(jnp.sum(first, axis=-1, keepdims=True) > 0, counts / total, value)
+    above, below = fraction(update, value, first, second)
+    # Without data any weight will do, and the smallest leaves the neighbours of an order alone.
+    kept = value**2 if update is Update.SPREAD else value
+    above = jnp.where(below > 0, above, kept * LEAST)
+    below = jnp.where(below > 0, below, LEAST)
+    ratio = isotonic(above, below) if type_.constraint in ORDERED else above / below
+    if update is not Update.SPREAD:
+        return within(ratio, type_)
+    return within(jnp.sqrt(jnp.maximum(ratio, 0)), type_)
+
+
+def fraction(update: Update, value: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """The best value, or its square for a standard deviation, as a fraction: those of entries that
+    have to be equal add up.
+    """
     if update is Update.CHANCE:
         misses = 3 * (second - 2 * first) / 8
         hits = misses + first / 2
-        return _ratio(hits, hits + misses, value)
-    if update is Update.RATE:
-        total = 2 * (first - second)
-        return _ratio(total, total - first, value)
+        return hits, hits + misses
     if update is Update.MEAN:
-        return _ratio(first, first - second, value)
-    squares = 8 / 3 * (first / 2 - second)
-    return jnp.sqrt(_ratio(squares, squares - first, value**2))
+        weight = (first - second) / _length(value)
+        return value * weight + first, weight
+    at = _positive(value)
+    if update is Update.RATE:
+        total = 2 * at * (first - second)
+        return total, total / at - first
+    squares = 8 / 3 * at * (first / 2 - second)
+    return at**2 * squares, squares - at * first
 
 
-def _ratio(a: Any, b: Any, otherwise: Any) -> Any:
-    return jnp.where(b > 0, a / jnp.where(b > 0, b, 1), otherwise)
+def isotonic(above: Any, below: Any) -> Any:
+    """max over i <= k of min over j >= k of sum(above[i..j]) / sum(below[i..j]): pooled where the
+    fractions do not increase (Barlow and others 1972), and a hair apart.
+    """
+    size = above.shape[-1]
+    sums = [
+        jnp.concatenate([jnp.zeros_like(a[..., :1]), jnp.cumsum(a, axis=-1)], axis=-1)
+        for a in (above, below)
+    ]
+    tops, bottoms = (s[..., None, 1:] - s[..., :-1, None] for s in sums)
+    first, last = np.arange(size)[:, None], np.arange(size)
+    pooled = jnp.where(first <= last, tops / jnp.where(first <= last, bottoms, 1), jnp.inf)
+    # lowest[i, k]: the least over j >= k.
+    lowest = jax.lax.cummin(pooled, axis=pooled.ndim - 1, reverse=True)
+    level = jnp.max(jnp.where(first <= last, lowest, -jnp.inf), axis=-2)
+    gap = NEAR * jnp.max(jnp.abs(level), axis=-1, keepdims=True) + LEAST
+    return level + gap * jnp.arange(size)
+
+
+def within(value: Any, type_: Type) -> Any:
+    """The nearest value inside the bounds, where a score with one hill is highest."""
+    lower, upper = type_.bounds
+    if type_.constraint == "positive_ordered":
+        lower = 0.0
+    if lower > -np.inf:
+        value = jnp.maximum(value, lower + max(NEAR * abs(lower), LEAST))
+    if upper < np.inf:
+        value = jnp.minimum(value, upper - max(NEAR * abs(upper), LEAST))
+    return value
 
 
 def newton_step(score: Score, params: Values, nodes: list[Node]) -> Values:
@@ -360,7 +459,7 @@ def newton_step(score: Score, params: Values, nodes: list[Node]) -> Values:
         return -score(params | constrain_nodes(nodes, unravel(point)))
 
     value, slope = jax.value_and_grad(loss)(flat)
-    direction = -_solve(loss, flat, slope)
+    direction = _direction(loss, flat, slope)
     downhill = jnp.vdot(direction, slope) < 0
     direction = jnp.where(downhill & jnp.isfinite(direction).all(), direction, -slope)
 
@@ -373,9 +472,9 @@ def newton_step(score: Score, params: Values, nodes: list[Node]) -> Values:
     return constrain_nodes(nodes, unravel(flat + size * direction))
 
 
-def _solve(loss: Callable[[Any], Any], flat: Any, slope: Any) -> Any:
-    """H^-1 g: by the matrix where it is small, by conjugate gradients otherwise."""
+def _direction(loss: Callable[[Any], Any], flat: Any, slope: Any) -> Any:
+    """-|H|^-1 g: by the matrix where it is small, -H^-1 g by conjugate gradients otherwise."""
     if flat.size <= DENSE:
-        return jnp.linalg.solve(jax.hessian(loss)(flat), slope)
+        return curve(jax.hessian(loss)(flat), slope, flat)[0]
     product = lambda v: jax.jvp(jax.grad(loss), (flat,), (v,))[1]  # noqa: E731
-    return jax.scipy.sparse.linalg.cg(product, slope, maxiter=flat.size)[0]
+    return -jax.scipy.sparse.linalg.cg(product, slope, maxiter=flat.size)[0]

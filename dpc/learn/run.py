@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .objective import ObjectiveFit
 
 OPTIMIZERS = ("adam", "sgd")
-LEAST = {"steps": 1, "samples": 1, "batch": 1}
+LEAST = {"steps": 1, "samples": 1, "batch": 1, "restarts": 1}
 
 
 class FitRequest(Record):
@@ -194,14 +194,14 @@ class Watcher:
 
     def __init__(self, keeper: Keeper, watch: Callable[[int, str, Any], None] | None):
         self.keeper, self.watch = keeper, watch
-        self.last: tuple[int, Any] | None = None
+        self.last: tuple[int, Any, Any] | None = None
         self.seen = 0
         self.curves: dict[str, list[tuple[float, float]]] = {}
 
-    def see(self, stage: int, name: str, state: Any) -> None:
+    def see(self, stage: int, name: str, state: Any, units: Any) -> None:
         """Before the first chunk of a stochastic method nothing is known of its loss."""
         self.seen += 1
-        self.last = stage, state
+        self.last = stage, units, state
         self.keeper.keep(self.seen, self.last)
         step, value = int(state.step), float(state.value)
         if not np.isnan(value):

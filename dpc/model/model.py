@@ -596,12 +596,14 @@ class Model:
         smoothing: float | str | None = None,
         tolerance: float | None = None,
         batch: int | None = None,
+        restarts: int | None = None,
         errors: bool | None = None,
     ) -> Fit | ObjectiveFit:
         """Parameters that make the data most probable, or that minimise or maximise the objective.
 
         A file with an objective is fitted by it, unless a `method` is named: `samples` and
-        `optimizer` are for that, `loss`, `smoothing`, `tolerance`, `batch` and `errors` for data.
+        `optimizer` are for that, `loss`, `smoothing`, `tolerance`, `batch`, `restarts` and `errors`
+        for data.
         `test` are data that are held out. `checkpoint` is a folder for the state of the run,
         `resume` goes on from it. `watch` is called with the number and the name of a stage and each
         of its states. With a mesh, cases are spread over its devices.
@@ -616,6 +618,7 @@ class Model:
             "smoothing": smoothing,
             "tolerance": tolerance,
             "batch": batch,
+            "restarts": restarts,
             "errors": errors,
         }
         from ..finite.discrete import as_sources

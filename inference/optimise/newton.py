@@ -148,12 +148,14 @@ def curve(matrix: Array, gradient: Array, point: Array) -> tuple[Array, Array, A
 
 class StandardErrors(NamedTuple):
     """`errors` and `identified` are like the reported parameters; the rows of `flat` directions of
-    raw; `reason` says in words what cannot be trusted, or is empty.
+    raw; `negative` the number of those along which the loss falls; `reason` says in words what
+    cannot be trusted, or is empty.
     """
 
     errors: Any
     identified: Any
     flat: Floats
+    negative: int
     reason: str
 
 
@@ -165,7 +167,7 @@ def standard_errors(
     if not np.isfinite(matrix).all():
         unknown = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), constrain(raw))
         nothing = jax.tree.map(jnp.isfinite, unknown), np.zeros((0, len(matrix)))
-        return StandardErrors(unknown, *nothing, NO_NUMBERS)
+        return StandardErrors(unknown, *nothing, 0, NO_NUMBERS)
     # V' H V is diagonal, H scaled to a unit diagonal: free of units
     diagonal = np.diag(matrix)
     scales = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
@@ -180,8 +182,9 @@ def standard_errors(
     found = unravel(jnp.asarray(np.where(exposed, np.inf, errors)))
     directions = vectors[:, flat].T
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    reason = explain(int(flat.sum()), int((values < -cutoff).sum()), int(exposed.sum()))
-    return StandardErrors(found, jax.tree.map(jnp.isfinite, found), directions, reason)
+    negative = int((values < -cutoff).sum())
+    reason = explain(int(flat.sum()), negative, int(exposed.sum()))
+    return StandardErrors(found, jax.tree.map(jnp.isfinite, found), directions, negative, reason)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
