@@ -14,7 +14,14 @@ import numpy as np
 import optax
 
 from dpc.dsl.graph.graph import Kind
-from dpc.inference.optimise.stochastic import CHUNK, LEAST_STEPS, OPTIMIZERS, SMALL, last_fall
+from dpc.inference.optimise.stochastic import (
+    CHUNK,
+    LEAST_STEPS,
+    OPTIMIZERS,
+    is_level,
+    is_surely_level,
+    last_fall,
+)
 
 CHECKS = 2
 
@@ -48,12 +55,6 @@ class LossTrend(NamedTuple):
 
     fall: float
     error: float
-    small: float
-
-    @property
-    def is_over(self) -> bool:
-        """The loss neither falls nor rises any more, as far as its noise lets us see."""
-        return abs(self.fall) < max(2 * self.error, self.small)
 
 
 def start(model: Any, params: Mapping[str, Any], data: Any, plan: OptimisePlan) -> OptimiseState:
@@ -68,7 +69,7 @@ def optimise(
     """The state after every stretch, until the steps are done or nothing more is gained."""
     advance = _stretch(model, data, plan)
     key = jax.random.key(plan.seed)
-    while state.step < plan.steps and not has_converged(state.losses):
+    while state.step < plan.steps and not is_over(state.losses):
         count = min(CHUNK - state.step % CHUNK, plan.steps - state.step)
         raw, memory, losses = advance(key, state.step, count, state.raw, state.memory)
         losses = np.concatenate([state.losses, np.asarray(losses)[:count]])
@@ -114,15 +115,46 @@ def _stretch(model: Any, data: Any, plan: OptimisePlan) -> Callable[..., Any]:
 
 
 def has_converged(losses: np.ndarray) -> bool:
-    """The fall is over at several checks in a row, one after each whole stretch."""
+    """What is left to fall, if anything, the noise hides: at several checks in a row."""
+    return _at_checks(losses, is_level)
+
+
+def is_over(losses: np.ndarray) -> bool:
+    """More steps would gain nothing: a noise that could hide a fall is a reason to go on."""
+    return _at_checks(losses, is_surely_level)
+
+
+def _at_checks(losses: np.ndarray, test: Callable[[np.ndarray], bool]) -> bool:
+    """One after each whole stretch."""
     ends = [(len(losses) // CHUNK - k) * CHUNK for k in range(CHECKS)]
-    return ends[-1] >= LEAST_STEPS and all(progress(losses[:end]).is_over for end in ends)
+    return ends[-1] >= LEAST_STEPS and all(test(losses[:end]) for end in ends)
 
 
 def progress(losses: np.ndarray) -> LossTrend:
     """Of the last half of the losses, the mean of the first half less the mean of the second."""
-    level = abs(float(losses[-(len(losses) // 4) :].mean()))
-    return LossTrend(*last_fall(losses), SMALL * (1 + level))
+    return LossTrend(*last_fall(losses))
+
+
+VALUES = 1000
+"""Estimates of the objective that is reported."""
+
+
+def value_at(
+    model: Any, data: Any, plan: OptimisePlan, state: OptimiseState
+) -> tuple[float, float]:
+    """The mean objective at the parameters of the state, and its standard error."""
+    objective = model.objective(data)
+    samples = objective.least_samples if plan.samples is None else plan.samples
+
+    @jax.jit
+    def values(raw: Any, keys: Any, baselines: Any) -> Any:
+        params = model.constrain(raw)
+        value = lambda key: objective.estimate(params, data or {}, key, samples, baselines)[0]  # noqa: E731
+        return jax.lax.map(value, keys)
+
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(plan.seed), state.step), VALUES)
+    found = np.asarray(values(state.raw, keys, state.memory[1]))
+    return float(found.mean()), float(found.std(ddof=1) / VALUES**0.5)
 
 
 def smoothed(losses: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from ..data.errors import problem
 from .counts import table_uses
 from .family import SPARSE_LOSSES, Natural, sparse_loss, why_not_natural, why_not_sparse
 from .likelihood import FIELD_LOSSES, Arrays, Likelihood
-from .result import RATE, FitOptions, NotApplicable
+from .result import RATE, STEPS, FitOptions, NotApplicable
 from .roles import find_updates, sweep
 
 FEW = 60
@@ -180,7 +180,8 @@ def stages(likelihood: Likelihood, choice: MethodChoice, options: FitOptions) ->
             return estimate(to_raw(free, units), data, key)
 
         rate = RATE if options.rate is None else options.rate
-        return [Stochastic(scaled, rate=rate, seed=options.seed)]
+        limit = STEPS if options.steps is None else options.steps
+        return [Stochastic(scaled, rate=rate, seed=options.seed, limit=limit)]
     descent: list[Minimiser] = [Lbfgs(quick, tolerance=tolerance, otherwise=safe)]
     if choice.method == "lbfgs":
         return descent

@@ -58,6 +58,8 @@ def fit_likelihood(
     descent = Descent(likelihood, choice, options, data, watch, load)
     result = best_of(descent, raws)
     params, on_bounds = at_bounds(likelihood, choice, result.raw, data)
+    if on_bounds:
+        result = result._replace(value=float(likelihood.loss(params, data)))
     if on_bounds and is_stationary(result, options.tolerance):
         result = result._replace(converged=True, reason=on_bounds)
     errors, note, is_saddle = errors_of(likelihood, choice, result, options, data)

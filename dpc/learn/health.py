@@ -156,14 +156,15 @@ def at_bounds(
     params = likelihood.constrain(raw)
     if choice.method == "stochastic" or choice.loss != "likelihood":
         return params, ""
+    nodes = likelihood.roles.unknowns
+    near = {n.name: near_bounds(n, np.asarray(params[n.name])) for n in nodes}
+    near = {name: own for name, own in near.items() if own[0].any()}
+    if not near:
+        return params, ""
     value = float(likelihood.loss(params, data))
     slack = LEVEL * max(1.0, abs(value))
     said, found = [], dict(params)
-    for node in likelihood.roles.unknowns:
-        name = node.name
-        is_near, bound, sign = near_bounds(node, np.asarray(params[name]))
-        if not is_near.any():
-            continue
+    for name, (is_near, bound, sign) in near.items():
         moved = raw | {name: np.where(is_near, raw[name] + sign * FURTHER, raw[name])}
         there = float(likelihood.loss(likelihood.constrain(moved), data))
         if abs(there - value) <= slack:

@@ -21,23 +21,21 @@ from .run import FitRequest
 
 
 class ObjectiveFit(Answer):
-    """The parameters that a run came to; `value` is the objective over its last quarter."""
+    """The parameters that a run came to; `value` is the mean objective there, with its error."""
 
-    def __init__(self, model: Model, state: OptimiseState, seed: int, labels: Mapping[str, Any]):
+    def __init__(self, model: Model, state: OptimiseState, plan: OptimisePlan, data: Any):
         objective = model.graph.of_kind(Kind.COST)[0]
         sign = 1.0 if objective.minimize else -1.0
-        last = sign * state.losses[-max(2, len(state.losses) // 4) :]
         self.title = model.title
         self.objective = objective.name
         self.losses = sign * state.losses
         self.params = {n: np.asarray(v) for n, v in model.constrain(state.raw).items()}
-        self.value = float(last.mean())
-        self.error = float(np.std(last, ddof=1) / len(last) ** 0.5) if len(last) > 1 else 0.0
+        self.value, self.error = opt.value_at(model, data, plan, state)
         self.steps = state.step
         self.converged = opt.has_converged(state.losses)
-        self.seed = seed
+        self.seed = plan.seed
         self.types = {name: model.graph[name].type for name in self.params}
-        self.labels = labels
+        self.labels = getattr(data, "labels", {})
         self._left = "" if self.converged else _what_is_left(state)
 
     @property
@@ -52,8 +50,8 @@ class ObjectiveFit(Answer):
         return [AnswerTable(("parameter", "value"), rows)]
 
     def after(self) -> list[str]:
-        mean = f"{self.objective} {self.value:.6g} ± {self.error:.2g} over the last quarter"
-        return [f"{mean} of {self.steps} steps"]
+        mean = f"{self.objective} {self.value:.6g} ± {self.error:.2g}"
+        return [f"{mean} at these parameters, after {self.steps} steps"]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -121,4 +119,4 @@ def fit_objective(
     finally:
         keeper.keep(state.step, tuple(state), now=True)
         keeper.release()
-    return ObjectiveFit(model, state, plan.seed, getattr(data, "labels", {}))
+    return ObjectiveFit(model, state, plan, data)

@@ -5,7 +5,7 @@ for these assignments: the second half of a step of EM. Hidden normal draws are 
 other parameters are the best for that, and those that are left take the best of many powers of ten.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import prod
 from typing import Any
@@ -35,6 +35,8 @@ Array = np.ndarray[Any, Any]
 RESTARTS = 8
 """Where finite draws are hidden: of three clusters k-means++ hits all at once in most tries."""
 SWEEPS = 3
+NEAR_ZERO = 0.1
+"""How far starts are apart in what the data do not say."""
 ASSIGNED = 0.9
 """Of the weight; the rest is for random states, or a transition that is not seen is lost for ever.
 """
@@ -56,30 +58,38 @@ def starts(
     is_hidden = choice.method == "em" and not likelihood.is_complete
     free = len(own) < len(nodes)
     count = options.restarts or (RESTARTS if is_hidden and free else 1)
+    first = likelihood.start(jax.random.key(options.seed), given)
+    raw = likelihood.unconstrain(first)
     found = []
     for number in range(count):
-        key = jax.random.key(options.seed + number)
+        rng = np.random.default_rng([options.seed, number])
         kept = own if number == 0 or options.restarts is None else set(given)
-        params = likelihood.start(key, given)
-        if kept < {node.name for node in nodes}:
-            params = from_data(likelihood, choice, params, options.seed + number, data) | {
-                name: params[name] for name in kept
-            }
+        if number:
+            pushes = {n: NEAR_ZERO * rng.normal(size=v.shape) for n, v in raw.items()}
+            raw = {n: v if n in kept else v + pushes[n] for n, v in raw.items()}
+        params = likelihood.constrain(raw)
+        if len(kept) < len(nodes):
+            fixed = {name: params[name] for name in kept}
+            params = from_data(likelihood, choice, params, rng, data) | fixed
         found.append(likelihood.unconstrain(params))
     return found
 
 
 def from_data(
-    likelihood: Likelihood, choice: MethodChoice, params: Values, seed: int, data: list[Arrays]
+    likelihood: Likelihood,
+    choice: MethodChoice,
+    params: Values,
+    rng: np.random.Generator,
+    data: list[Arrays],
 ) -> Values:
     """The parameters as they were where the data do not say."""
     found = params
     if choice.method == "em" and not likelihood.is_complete:
-        found = from_clusters(likelihood, params, np.random.default_rng(seed), data)
+        found = from_clusters(likelihood, params, rng, data)
     elif likelihood.roles.integrated and choice.loss == "likelihood":
         found = from_spread(likelihood, params, data)
-    value = float(likelihood.loss(found, data))
-    return found if np.isfinite(value) else params
+    is_finite = all(np.isfinite(value).all() for value in found.values())
+    return found if is_finite else params
 
 
 # ---- hidden finite draws
@@ -108,7 +118,14 @@ def indicators(
 ) -> list[Any]:
     """What `Likelihood.expect` gives, where the states of all finite draws are known."""
 
-    def of_case(known: Values, sizes: Mapping[str, int], values: Values) -> Any:
+    found: list[Any] = _indicator(likelihood)(params, data, states)
+    return found
+
+
+def _indicator(likelihood: Likelihood) -> Callable[..., Any]:
+    """The gradient of the score of known states; the same function whenever it is asked for."""
+
+    def of_case(params: Values, known: Values, sizes: Mapping[str, int], values: Values) -> Any:
         part = likelihood.model.questions.known(*likelihood.known(params, known, sizes))
         structure, chosen = part.finite.structure, part.finite.states(values)
 
@@ -118,12 +135,12 @@ def indicators(
         return jax.grad(score)(part.tables()[1])
 
     @jax.jit
-    def run(data: list[Arrays], states: list[Values]) -> list[Any]:
+    def run(params: Values, data: list[Arrays], states: list[Values]) -> list[Any]:
+        own = partial(of_case, params)
         groups = zip(likelihood.cases.groups, data, states, strict=True)
-        return [likelihood.map_cases(group, own, of_case, values) for group, own, values in groups]
+        return [likelihood.map_cases(group, arrays, own, v) for group, arrays, v in groups]
 
-    found: list[Any] = run(data, states)
-    return found
+    return likelihood.losses.setdefault("indicators", run)
 
 
 def hidden_draws(likelihood: Likelihood) -> list[Node]:

@@ -22,6 +22,8 @@ from .method import Array, Minimiser, State, Verdict, largest, not_finite
 CHUNK = 50
 LEAST_STEPS = 1000
 SMALL = 1e-6
+WORTH = 1e-3
+"""Of what a run has gained: a fall over its last half that is worth going on for."""
 OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
     "adam": optax.adam,
     "sgd": optax.sgd,
@@ -39,7 +41,8 @@ class StochasticMemory(NamedTuple):
 class Stochastic(Minimiser):
     """`loss(raw, batch, key)` estimates what is minimised from `batch_size` rows of the data (all
     if None), the leading axis of every array. The value of a state is the mean over its last chunk,
-    the gradient norm that of the mean gradient over it.
+    the gradient norm that of the mean gradient over it. At the `limit` of steps a fall that noise
+    hides is none; before, more steps may show it.
     """
 
     loss: Callable[[Any, Any, Array], Array]
@@ -48,6 +51,7 @@ class Stochastic(Minimiser):
     rate: float = 0.01
     optimizer: str = "adam"
     seed: int = 0
+    limit: int | None = None
     name: str = "stochastic gradients"
 
     def __post_init__(self) -> None:
@@ -77,11 +81,13 @@ class Stochastic(Minimiser):
         return State(state.step + CHUNK, raw, value, norm, StochasticMemory(memory, seen))
 
     def verdict(self, state: State) -> Verdict | None:
-        """No certificate: over when the loss neither falls nor rises beyond its noise."""
+        """No certificate: over when the loss neither falls nor rises."""
         losses = np.asarray(state.memory.losses)
         if losses.size and (wrong := not_finite(state)) is not None:
             return wrong
-        if len(losses) < LEAST_STEPS or not all(map(is_level, (losses, losses[:-CHUNK]))):
+        is_last = self.limit is not None and len(losses) >= self.limit
+        test = is_level if is_last else is_surely_level
+        if len(losses) < LEAST_STEPS or not all(map(test, (losses, losses[:-CHUNK]))):
             return None
         fall, error = last_fall(losses)
         change = f"the loss fell by {fall:.2g}, its noise being {error:.2g}"
@@ -97,8 +103,21 @@ def last_fall(losses: np.ndarray) -> tuple[float, float]:
 
 
 def is_level(losses: np.ndarray) -> bool:
+    """Neither falls nor rises beyond its noise."""
     fall, error = last_fall(losses)
-    return abs(fall) < max(2 * error, SMALL * (1 + abs(float(losses[-1]))))
+    return abs(fall) < max(2 * error, small_change(losses))
+
+
+def is_surely_level(losses: np.ndarray) -> bool:
+    """Also, the noise is too small to hide a fall that is worth more steps."""
+    fall, error = last_fall(losses)
+    gained = abs(float(losses[:CHUNK].mean()) - float(losses[-CHUNK:].mean()))
+    return abs(fall) + 2 * error < max(WORTH * gained, small_change(losses))
+
+
+def small_change(losses: np.ndarray) -> float:
+    level = abs(float(losses[-(len(losses) // 4) :].mean()))
+    return SMALL * (1 + level)
 
 
 @partial(jax.jit, static_argnums=0)
