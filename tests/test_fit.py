@@ -13,9 +13,12 @@ import pytest
 from killing import kill_when
 from scipy import optimize, special
 
+import dpc
 from dpc.cli import main
-from dpc.gradient.optimise import has_converged, progress, smoothed
+from dpc.exits import UsageError
+from dpc.gradient.optimise import has_converged, is_over, progress, smoothed
 from dpc.inference.optimise.stochastic import CHUNK, LEAST_STEPS
+from dpc.learn.objective import ObjectiveFit
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -212,3 +215,29 @@ def test_usage(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) 
 def test_a_file_without_an_objective(capsys: pytest.CaptureFixture[str]) -> None:
     said = refusal(capsys, "fit", str(MODELS / "cancer.dp"))
     assert "has no objective (add `minimize` or `maximize`), and there are no --data to fit" in said
+
+
+def test_a_run_goes_on_while_noise_could_hide_a_fall() -> None:
+    """The noise of a quarter of 1,000 steps is 0.06 here, and the loss falls by 0.05 in it."""
+    steps = np.arange(3000)
+    noise = np.random.default_rng(0).normal(size=len(steps))
+    falling = noise - 1e-4 * steps
+    assert has_converged(falling[:1100])
+    assert not any(is_over(falling[:end]) for end in range(CHUNK, len(steps) + 1, CHUNK))
+    assert is_over(np.exp(-steps / 40.0))
+
+
+def test_the_value_is_that_of_the_parameters() -> None:
+    """E[(z - 1)^2] = (t - 1)^2 + 1 for a normal z: far from the mean of the losses on the way."""
+    model = dpc.parse("param t : real = 9\nz ~ Normal(t, 1)\nminimize (z - 1)^2")
+    found = model.fit(steps=100, rate=0.05)
+    assert isinstance(found, ObjectiveFit)
+    truth = (found.params["t"] - 1) ** 2 + 1
+    assert abs(found.value - truth) < 5 * found.error
+
+
+def test_parameters_without_values_are_named() -> None:
+    model = dpc.parse("param t : real\nx ~ Normal(t, 1)")
+    for ask in (lambda: model.loss({}, {"x": [1.0]}), lambda: model.log_prob({}, {"x": 1.0})):
+        with pytest.raises(UsageError, match="no value for the parameter `t`"):
+            ask()

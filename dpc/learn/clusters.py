@@ -39,7 +39,7 @@ def standardised(features: Array) -> Array:
     spread = np.nanstd(rows, axis=0)
     kept = spread > 0
     scaled = (rows[:, kept] - np.nanmean(rows[:, kept], axis=0)) / spread[kept]
-    return np.nan_to_num(scaled)
+    return np.asarray(np.nan_to_num(scaled))
 
 
 def first_centres(
@@ -64,4 +64,4 @@ def distances(rows: Array, centres: Array) -> Array:
     """Squared, [rows, centres]."""
     cross = rows @ centres.T
     squares = np.sum(rows**2, axis=1)[:, None] + np.sum(centres**2, axis=1) - 2 * cross
-    return np.maximum(squares, 0)
+    return np.asarray(np.maximum(squares, 0))

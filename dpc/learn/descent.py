@@ -74,7 +74,7 @@ class Descent:
         """After some steps from each start; what has no value comes last."""
         if len(raws) == 1:
             return raws
-        found = []
+        found: list[tuple[float, int, Values]] = []
         for raw in raws:
             result = self._stage(self.methods[0], raw, min(TRY_STEPS, self.steps))
             value = result.value if np.isfinite(result.value) else np.inf

@@ -19,7 +19,7 @@ from .choose import FEW, MethodChoice, choose, choose_newton, loss_of, spread_ca
 from .counts import fit_tables
 from .descent import STAGES, Descent, Load, Watch, is_stationary
 from .health import at_bounds, what_is_wrong
-from .likelihood import Arrays, Likelihood
+from .likelihood import FIELD_LOSSES, Arrays, Likelihood
 from .regression import estimate, find_regression
 from .result import STEPS, Fit, FitOptions, verify_options
 from .starts import starts
@@ -62,17 +62,16 @@ def fit_likelihood(
         result = result._replace(value=float(likelihood.loss(params, data)))
     if on_bounds and is_stationary(result, options.tolerance):
         result = result._replace(converged=True, reason=on_bounds)
-    errors, note, is_saddle = errors_of(likelihood, choice, result, options, data)
+    errors, about_errors, is_saddle = errors_of(likelihood, choice, result, options, data)
     if is_saddle:
         result = result._replace(converged=False, reason=SADDLE)
     prior = float(likelihood.log_prior(params))
-    is_other = choice.loss == "likelihood" and choice.method in ("natural", "stochastic")
     notes = [f"the best of {len(raws)} starts"] if len(raws) > 1 else []
-    notes += [*about_data(likelihood), *note, *([on_bounds] if on_bounds else [])]
+    notes += [*about_data(likelihood), *about_errors, *([on_bounds] if on_bounds else [])]
     return Fit(
         params=jax.tree.map(np.asarray, params),
         errors=jax.tree.map(np.asarray, errors),
-        value=float(likelihood.log_likelihood(params, data)) if is_other else -result.value - prior,
+        value=value_of(likelihood, choice, result, params, data) - prior,
         log_prior=prior,
         method=choice.method,
         loss=choice.loss,
@@ -84,6 +83,23 @@ def fit_likelihood(
         notes=tuple(notes),
         **about_cases(likelihood.roles.unknowns, likelihood.cases),
     )
+
+
+def value_of(
+    likelihood: Likelihood,
+    choice: MethodChoice,
+    result: Minimised,
+    params: Values,
+    data: list[Arrays],
+) -> float:
+    """Minus the loss at these parameters: some methods know another one, or its mean on the way."""
+    if choice.method not in ("natural", "stochastic"):
+        return -result.value
+    if choice.loss == "likelihood":
+        return -float(likelihood.loss(params, data))
+    if choice.loss in FIELD_LOSSES:
+        return -float(likelihood.field_loss(choice.loss, params, data))
+    return -float(loss_of(likelihood, choice)(result.raw, data))
 
 
 def reason_of(likelihood: Likelihood, result: Minimised, params: Values) -> str:
@@ -127,7 +143,7 @@ def best_of(descent: Descent, raws: list[Values]) -> Minimised:
         if not np.isfinite(result.value):
             continue
         reason = ""
-        if hidden:
+        if hidden or (not result.converged and likelihood.roles.is_normalised):
             params = likelihood.constrain(result.raw)
             reason = what_is_wrong(likelihood, choice, params, descent.data)
         if not reason and result.converged:

@@ -119,7 +119,10 @@ def collapsed(likelihood: Likelihood, params: Values) -> str:
             values = group.stacked.get(term.name, group.shared.get(term.name))
             if values is None or values.dtype.kind != "f":
                 continue
-            if table.max() > highest(values, bool(group.stacked), len(term.binders)):
+            slots = tuple(range(table.ndim - len(term.slots), table.ndim))
+            best = table.max(axis=slots)
+            is_narrow = best.max() > highest(values, bool(group.stacked), len(term.binders))
+            if is_narrow or best.min() < -(COLLAPSED**2) / 2:
                 what = f"the density of `{term.name}` grows without bound: a law has collapsed on "
                 help = "a lower bound of its spread, as in `real(lower=0.1)`, or a prior keeps it"
                 return f"{what}some of the data; {help}"

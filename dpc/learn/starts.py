@@ -19,11 +19,13 @@ from dpc.dsl.graph.types import Bool, IndexOf
 from dpc.inference.engines.tree.model import each_table
 from dpc.inference.losses.fields import score as score_of_states
 from dpc.inference.optimise.em import step
+from dpc.inference.optimise.lbfgs import value_and_gradient
+from dpc.inference.optimise.units import plain_units
 
 from ..data.bind import BoundData
 from ..finite.discrete import states_of
 from .cases import CaseGroup, shape_of
-from .choose import MethodChoice, halves
+from .choose import MethodChoice, halves, scaled_losses
 from .clusters import assign
 from .likelihood import Arrays, Likelihood
 from .result import FitOptions
@@ -88,6 +90,8 @@ def from_data(
         found = from_clusters(likelihood, params, rng, data)
     elif likelihood.roles.integrated and choice.loss == "likelihood":
         found = from_spread(likelihood, params, data)
+    elif likelihood.is_complete and choice.method in ("newton", "lbfgs"):
+        found = near_enough(likelihood, choice, params, data)
     is_finite = all(np.isfinite(value).all() for value in found.values())
     return found if is_finite else params
 
@@ -280,3 +284,20 @@ def in_proportion(likelihood: Likelihood, params: Values, data: list[Arrays]) ->
         if np.isfinite(losses).any():
             params = tried[int(np.nanargmin(losses))]
     return params
+
+
+# ---- nothing hidden
+
+
+def near_enough(
+    likelihood: Likelihood, choice: MethodChoice, params: Values, data: list[Arrays]
+) -> Values:
+    """Nearer to zero where that explains the data better: exp(b x) overflows for large x."""
+    raw = likelihood.unconstrain(params)
+    loss, _ = scaled_losses(likelihood, choice)
+    tried = [jax.tree.map(lambda leaf, p=power: p * leaf, raw) for power in POWERS[:9]]
+    known = plain_units(raw), data
+    losses = np.array([float(value_and_gradient(loss, own, known)[0]) for own in tried])
+    if not np.isfinite(losses).any():
+        return params
+    return likelihood.constrain(tried[int(np.nanargmin(losses))])

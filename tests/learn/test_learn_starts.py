@@ -153,7 +153,76 @@ def test_effects_that_cannot_be_integrated_out_are_refused() -> None:
         dpc.parse(text).fit({"g": [0, 0, 1], "y": [1.0, 2.0, 3.0]})
 
 
+def test_a_law_of_one_datum_is_no_maximum() -> None:
+    text = """dim G = a | b
+param mu[G] : real
+param s[G] : real(lower=0)
+data g : G
+x ~ Normal(mu[g], s[g])"""
+    fit = dpc.parse(text).fit({"g": [0, 0, 1], "x": [1.0, 2.0, 7.0]})
+    assert isinstance(fit, Fit)
+    assert not fit.converged
+    assert "the density of `x` grows without bound" in fit.reason
+
+
+BOLTZMANN = """
+dim H = 2
+dim V = 3
+param w[H, V] : real = 0
+param b[V]    : real = 0
+latent h[H] : bool
+latent v[V] : bool
+factor f : sum[j in H, i in V] w[j, i] * h[j] * v[i] + sum[i in V] b[i] * v[i]
+factor ridge : -0.1 * sum[j in H, i in V] w[j, i]^2 - 0.1 * sum[i in V] b[i]^2
+"""
+
+
+def test_a_boltzmann_machine_leaves_equal_weights() -> None:
+    rng = np.random.default_rng(4)
+    is_high = rng.random((60, 1)) < 0.5
+    v = rng.random((60, 3)) < np.where(is_high, 0.9, 0.1)
+    model = dpc.parse(BOLTZMANN)
+    equal = model.fit([{"v": row} for row in v], errors=False)
+    start = {"w": rng.normal(size=(2, 3))}
+    other = model.fit([{"v": row} for row in v], start=start, errors=False)
+    assert isinstance(equal, Fit)
+    assert isinstance(other, Fit)
+    assert equal.converged
+    first, second = (np.asarray(equal.params["w"])[k] for k in range(2))
+    assert np.abs(first - second).max() > 0.1
+    # No worse than from a random start; at equal weights it is five lower.
+    assert equal.value + equal.log_prior > other.value + other.log_prior - 1e-3
+
+
+def test_counts_on_a_covariate_in_any_unit() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=50)
+    y = rng.poisson(np.exp(1 + 0.5 * x))
+    text = """dim N
+data x[N] : real
+param a : real
+param b : real
+observed y[N] : int
+y[i in N] ~ Poisson(exp(a + b * x[i]))"""
+    fit = fitted(text, x=1e4 * x, y=y)
+
+    def loss(raw: np.ndarray) -> float:
+        return -stats.poisson(np.exp(raw[0] + raw[1] * x)).logpmf(y).sum()
+
+    best = optimize.minimize(loss, np.array([1, 0.5]), options={"gtol": 1e-8})
+    assert np.isclose(fit.value, -best.fun, rtol=1e-9)
+    assert np.isclose(fit.params["b"] * 1e4, best.x[1], rtol=1e-5)
+
+
 # ---- bounds
+
+
+def test_intercepts_that_do_not_differ_have_no_spread() -> None:
+    y = np.tile([1.0, 2.0, 3.0, 4.0], 5)
+    fit = fitted(INTERCEPTS, g=np.repeat(np.arange(5), 4), y=y)
+    assert fit.params["tau"] < 1e-4
+    assert "`tau` is at the bound 0 of its range" in fit.notes
+    assert np.isclose(fit.value, stats.norm(y.mean(), y.std()).logpdf(y).sum())
 
 
 def fitted(text: str, **data: object) -> Fit:
