@@ -66,8 +66,8 @@ def fit_likelihood(
     if is_saddle:
         result = result._replace(converged=False, reason=SADDLE)
     prior = float(likelihood.log_prior(params))
-    notes = [f"the best of {len(raws)} starts"] if len(raws) > 1 else []
-    notes += [*about_data(likelihood), *about_errors, *([on_bounds] if on_bounds else [])]
+    said = [f"the best of {len(raws)} starts"] if len(raws) > 1 else []
+    said += [*about_data(likelihood), *about_errors, *([on_bounds] if on_bounds else [])]
     return Fit(
         params=jax.tree.map(np.asarray, params),
         errors=jax.tree.map(np.asarray, errors),
@@ -80,7 +80,7 @@ def fit_likelihood(
         reason=reason_of(likelihood, result, params),
         gradient_norm=result.gradient_norm,
         steps=result.steps,
-        notes=tuple(notes),
+        notes=tuple(said),
         **about_cases(likelihood.roles.unknowns, likelihood.cases),
     )
 
