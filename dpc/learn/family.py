@@ -28,7 +28,6 @@ from dpc.inference.losses.fenchel_young import fenchel_young, tsallis
 from dpc.inference.optimise.method import minimise
 from dpc.inference.optimise.newton import Newton
 
-from ..model.functions import split_data
 from ..model.model import Model
 from .likelihood import Arrays, Likelihood
 from .roles import Degree
@@ -333,7 +332,6 @@ class SparseChances:
     def __init__(self, graph: Graph, name: str, loss: str, externs: Mapping[str, Any]):
         self.node = graph[name]
         self.predict = tsallis(SPARSE_LOSSES[loss][0]).predict
-        self.dims = frozenset(dim.name for dim in graph.dims)
         whole = arguments_as_nodes(graph, [self.node])
         self.names = [
             {n: argument_name(self.node, number, n) for n, _ in law.arguments}
@@ -346,8 +344,7 @@ class SparseChances:
         self, params: Values, data: Mapping[str, Any], values: Values, shape: tuple[int, ...]
     ) -> Any:
         """[shape, states]."""
-        arrays, sizes = split_data(data, self.dims)
-        found = self.evaluate(params, values, {**arrays, **dict(sizes)})
+        found = self.evaluate(params, values, dict(data))
         chances = jnp.zeros(())
         for law, piece, names in zip(self.node.laws, self.node.pieces, self.names, strict=True):
             arguments = {argument: found[own] for argument, own in names.items()}

@@ -33,6 +33,10 @@ CHECKED_WHEN_TRACED = frozenset({"", "simplex", "positive_ordered"})
 """Constraints whose bounds alone are looked at where values are not known."""
 
 
+OPEN = -(2**31)
+"""In an array of whole numbers, an element that nothing is known of; no variable has this value."""
+
+
 class CheckedData(dict[str, Any]):
     """Arrays and sizes that were checked when they were bound, and are cut or traced since then."""
 
@@ -284,10 +288,6 @@ def _where(holds: Any, value: Any, otherwise: float) -> Any:
     return jnp.where(holds, value, jnp.asarray(otherwise, value.dtype)) if is_number else value
 
 
-OPEN = -(2**31)
-"""In an array of whole numbers, an element that nothing is known of; no variable has this value."""
-
-
 def is_one_value(node: Node, value: Any) -> bool:
     """Whether it says exactly what a node is: no set, no likelihoods, nothing left open."""
     rank = len(node.type.shape)
@@ -301,28 +301,9 @@ def is_one_value(node: Node, value: Any) -> bool:
     if array.dtype.kind == "O":
         if any(item is None or isinstance(item, set | frozenset) for item in array.flat):
             return False
-    elif (
-        array.dtype.kind in "if" and node.type.whole and np.any((array == OPEN) | (array != array))
-    ):
+    elif node.type.whole and np.any((array == OPEN) | (array != array)):  # NaN is not itself
         return False
     return array.ndim == rank
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """A problem of data, as one of a value that was given."""
-    try:
-        yield
-    except DataError as error:
-        wrong = error.problems[0]
-        raise UsageError(f"{wrong.message}{wrong.help and f' ({wrong.help})'}") from None
-
-
-def _where(holds: Any, value: Any, otherwise: float) -> Any:
-    import jax.numpy as jnp
-
-    is_number = jnp.issubdtype(jnp.result_type(value), jnp.floating)
-    return jnp.where(holds, value, jnp.asarray(otherwise, value.dtype)) if is_number else value
 
 
 def _declared(node: Node) -> str:
