@@ -11,7 +11,16 @@ import xarray as xr
 
 from dpc.dsl.graph.types import Bool, Dim, IndexOf
 from dpc.dsl.record import Record
-from dpc.inference.mcmc.container import az, container, ess, group, has_group, mcse, rhat
+from dpc.inference.mcmc.container import (
+    LEAST_PER_CHAIN,
+    az,
+    container,
+    ess,
+    group,
+    has_group,
+    mcse,
+    rhat,
+)
 
 from ..show.answer import Answer, AnswerTable, columns, entry_names
 
@@ -74,7 +83,7 @@ def real_rows(model: Any, data: Any, real: Any) -> Iterator[Row]:
     measures = {}
     if real.attrs.get("method") == "nuts" and real.data_vars:
         measures = {"mcse": mcse(real)} | {f"ess_{k}": ess(real, k) for k in ("bulk", "tail")}
-        measures |= {"r_hat": rhat(real)} if real.sizes["chain"] > 1 else {}
+        measures |= {"r_hat": rhat(real)} if real.sizes["draw"] >= 2 * LEAST_PER_CHAIN else {}
     for name, array in real.data_vars.items():
         draws = array.values.reshape(-1, *array.shape[2:])
         low, middle, high = np.quantile(draws, [LOW, 0.5, HIGH], axis=0)

@@ -8,7 +8,7 @@ and k says how far the estimates can be trusted: below 0.7 they can.
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import xarray as xr
@@ -25,6 +25,11 @@ TRUSTED = 0.7
 EQUAL = 1e-6
 RHAT = 1.01
 ESS_PER_CHAIN = 100
+LEAST_ESS = 100
+"""Below it, quantiles and the measures themselves are noise, however few draws were asked for."""
+FEWEST_DRAWS = 100
+DRAWS_THAT_TELL = 1000
+LEAST_PER_CHAIN = 4  # what ArviZ measures at all
 BFMI = 0.3
 ACCEPT = (0.95, 0.99)  # what to ask for where draws diverge, one after the other
 
@@ -77,7 +82,18 @@ def has_group(found: Any, name: str) -> bool:
 
 
 Measure = Callable[[xr.Dataset], xr.Dataset]
-rhat: Measure = az.rhat
+
+
+def rhat(draws: xr.Dataset) -> xr.Dataset:
+    """Between chains; of a single chain, between its halves."""
+    if draws.sizes["chain"] > 1:
+        return cast(xr.Dataset, az.rhat(draws))
+    half = draws.sizes["draw"] // 2
+    parts = [draws.isel(draw=slice(start, start + half)) for start in (0, half)]
+    parts = [part.assign_coords(chain=[k], draw=range(half)) for k, part in enumerate(parts)]
+    return cast(xr.Dataset, az.rhat(xr.concat(parts, dim="chain")))
+
+
 mcse: Measure = az.mcse  # the standard error of the mean
 
 
@@ -165,8 +181,16 @@ def _divergences(facts: RunFacts) -> Iterator[Advice]:
         yield Advice(what, (), f"{remedy}, or give scales priors that avoid zero")
 
 
+def _few_draws(facts: RunFacts) -> Iterator[Advice]:
+    if facts.stats is None or "tree_depth" not in facts.stats:
+        return
+    if _draws(facts) < FEWEST_DRAWS:
+        what = f"{_draws(facts)} draws are too few to say whether they can be trusted"
+        yield Advice(what, (), f"draw more (`draws={DRAWS_THAT_TELL}`)")
+
+
 def _mixing(facts: RunFacts) -> Iterator[Advice]:
-    if facts.posterior.sizes["chain"] < 2:
+    if facts.posterior.sizes["draw"] < 2 * LEAST_PER_CHAIN:
         return
     worst = _by_element(rhat(facts.posterior))
     bad = {name: value for name, value in worst.items() if value > RHAT}
@@ -178,13 +202,17 @@ def _mixing(facts: RunFacts) -> Iterator[Advice]:
             longer = f"`warmup={2 * warmup}`, {longer}"
         modes = "if chains sit in different modes, order or anchor what can be swapped"
         remedy = f"run longer ({longer}); {modes} (`with ordered`)"
-        yield Advice(f"chains disagree about {_list(names)} ({found})", tuple(names), remedy)
+        who = "chains disagree" if facts.posterior.sizes["chain"] > 1 else "halves disagree"
+        yield Advice(f"{who} about {_list(names)} ({found})", tuple(names), remedy)
 
 
 def _effective(facts: RunFacts) -> Iterator[Advice]:
     if facts.stats is None or "tree_depth" not in facts.stats:
         return
-    least = min(ESS_PER_CHAIN * facts.posterior.sizes["chain"], _draws(facts) // 10)
+    wanted = min(ESS_PER_CHAIN * facts.posterior.sizes["chain"], _draws(facts) // 10)
+    least = max(wanted, LEAST_ESS)
+    if _draws(facts) < FEWEST_DRAWS:
+        return  # said by _few_draws
     for kind in ("bulk", "tail"):
         found = _by_element(ess(facts.posterior, kind), least=True)
         bad = {name: value for name, value in found.items() if value < least}
@@ -230,7 +258,7 @@ def _tail(facts: RunFacts) -> Iterator[Advice]:
         yield Advice(what, (), "use `method='nuts'`")
 
 
-CHECKS = _divergences, _mixing, _effective, _energy, _depth, _tail
+CHECKS = _divergences, _few_draws, _mixing, _effective, _energy, _depth, _tail
 
 
 def _draws(facts: RunFacts) -> int:

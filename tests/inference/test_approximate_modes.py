@@ -11,6 +11,7 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from dpc.inference.engines.approximate.auto import infer_auto
 from dpc.inference.engines.approximate.beam import infer_kbest_by_beam
 from dpc.inference.engines.approximate.cuts import infer_mode_by_cut
 from dpc.inference.engines.approximate.results import NotSubmodularError
@@ -155,3 +156,38 @@ def test_a_wide_beam_is_proven_and_a_narrow_one_admits_that_it_is_not() -> None:
     assert "approximate" in str(narrow)
     with pytest.raises(InferenceError, match="names every variable"):
         infer_kbest_by_beam(graph, 1, order=[(0, 0)])
+
+
+# ---- hard constraints
+
+
+def colouring(count: int, edges: list[tuple[int, int]], colours: int, seed: int) -> FactorGraph:
+    """Neighbours differ; each has a taste."""
+    generator = np.random.default_rng(seed)
+    differ = np.where(np.eye(colours, dtype=bool), -np.inf, 0.0)
+    tastes = [Factor((v,), generator.normal(size=colours)) for v in range(count)]
+    return FactorGraph(
+        dict.fromkeys(range(count), colours), (*tastes, *(Factor(edge, differ) for edge in edges))
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_approximate_mode_respects_every_hard_constraint(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    pairs = [(i, j) for i in range(40) for j in range(i)]
+    edges = [pairs[k] for k in generator.choice(len(pairs), 80, replace=False)]
+    graph = colouring(40, edges, 4, seed)
+    mode = infer_auto("mode", graph, method="bp").mode
+    assert mode is not None
+    assert np.isfinite(mode.log_score)
+    assert all(mode.states[a] != mode.states[b] for a, b in edges)
+
+
+def test_nothing_is_called_impossible_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    four = [(i, j) for i in range(4) for j in range(i)]
+    with pytest.raises(ImpossibleEvidenceError):
+        infer_auto("mode", colouring(4, four, 3, 0), method="bp")
+    monkeypatch.setattr("dpc.inference.engines.approximate.feasible.BUDGET", 2)
+    with pytest.raises(InferenceError, match="none was proved to be missing") as error:
+        infer_auto("mode", colouring(4, four, 3, 0), method="bp")
+    assert not isinstance(error.value, ImpossibleEvidenceError)

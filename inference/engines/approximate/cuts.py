@@ -16,6 +16,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from ...factors.factor_graph import FactorGraph, Floats, Given, impossible
+from .feasible import find_feasible
 from .layout import FactorLayout, lay_out
 from .results import Approximation, NotSubmodularError
 
@@ -55,7 +56,10 @@ def infer_mode_by_cut(graph: FactorGraph, given: Given = None) -> Approximation:
     states[list(fixed)] = list(fixed.values())
     mode = layout.named_configuration(states)
     if mode.log_score == -np.inf:
-        raise impossible(layout.bound.evidence)
+        # Zeros are costs of finite size to the cut: a search knows them as they are.
+        beliefs = np.where(np.arange(2)[:, None] == states, 1.0, 0.0)
+        mode = layout.named_configuration(find_feasible(layout, beliefs))
+        gap = np.inf
     close = gap <= PRECISION * (1.0 + np.abs(energy.linear).sum())
     return Approximation(
         method="minimum cut",

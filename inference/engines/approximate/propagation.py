@@ -16,8 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from ...errors import InferenceError
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, impossible
+from ..numpy.decisions import Configuration
 from . import messages as bp
 from .blocks import improve
+from .feasible import find_feasible
 from .layout import FactorLayout, lay_out, soft_columns
 from .messages import Messages, MessageSetting, Potentials, ProductKind, Schedule
 from .results import Approximation
@@ -243,6 +245,14 @@ def infer_entropy_bp(
     )
 
 
+def possible_mode(layout: FactorLayout, beliefs: Floats) -> Configuration:
+    """A configuration that respects every zero, improved where that keeps it possible."""
+    states = find_feasible(layout, beliefs)
+    first = layout.named_configuration(states)
+    second = layout.named_configuration(improve(layout, states))
+    return max(first, second, key=lambda found: found.log_score)
+
+
 def infer_mode_bp(
     graph: FactorGraph, given: Given = None, options: PropagationOptions = DEFAULT
 ) -> Approximation:
@@ -254,6 +264,8 @@ def infer_mode_bp(
         found = run(graph, given, "max", options)
         states = improve(found.layout, found.log_beliefs.argmax(axis=0))
         mode = found.layout.named_configuration(states)
+        if mode.log_score == -np.inf:
+            mode = possible_mode(found.layout, found.log_beliefs)
     is_mode = found.is_exact and mode.log_score >= found.bethe - CLOSE * (1 + abs(found.bethe))
     return report(
         found,
