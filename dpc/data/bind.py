@@ -68,7 +68,7 @@ def raw_from_mapping(entries: Any, where: str = "") -> Raw:
 
 
 def _raw_from_pandas(frame: Any) -> Raw:
-    """Columns over rows; an index of text labels the rows, any other index is only a count."""
+    """Columns over rows; an index of text labels the rows, any other index names them."""
     where = f"the {type(frame).__name__}"
     if frame.index.nlevels > 1:
         message = "the DataFrame has an index of several levels"
@@ -118,20 +118,22 @@ def _has_shape(item: object) -> bool:
 
 def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
     pandas = import_module("pandas")
+    is_indexed = isinstance(column, pandas.Series)
     column = pandas.Series(column)
     is_text = bool(len(column)) and all(isinstance(label, str) for label in column.index)
     labels = (tuple(column.index) if is_text else (),)
+    rows = column.index if is_indexed and not is_text else None
     if isinstance(column.dtype, pandas.CategoricalDtype):
         levels = tuple(map(str, column.cat.categories))
         codes = column.cat.codes.to_numpy()
         texts = np.array([*levels, ""], dtype=object)[codes]
         missing = codes < 0 if (codes < 0).any() else None
-        return RawVariable(texts, origin, missing, labels=labels, levels=levels)
+        return RawVariable(texts, origin, missing, labels=labels, levels=levels, rows=rows)
     array: Array = column.to_numpy()
     if array.dtype.kind == "O":
         array = array.copy()
         array[column.isna().to_numpy()] = None
-    return kinds.variable_from_array(array, origin).replace(labels=labels)
+    return kinds.variable_from_array(array, origin).replace(labels=labels, rows=rows)
 
 
 VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariable]], ...] = (
@@ -205,6 +207,7 @@ def bind_data(
     _report_absent(absent, partial, report)
     known = {name for name, own in given.items() if own.values is not None}
     unknown = [node for name, node in nodes.items() if name not in known]
+    _verify_same_rows(given, report)
     dims = resolve_dims(graph, given, entries, sizes, _touched(unknown, report), report)
     _verify_extents(graph, {name: known.size for name, known in dims.sizes.items()})
     arrays = {}
@@ -263,6 +266,21 @@ def _report_absent(absent: list[Node], partial: bool, report: Report) -> None:
             kind = node.type.constraint or node.type.domain
             help = f"it is declared `{role} {declaration(node)} : {kind}`"
             report.add(node.name, f"the data lack `{node.name}`", help)
+
+
+def _verify_same_rows(given: dict[str, GivenVariable], report: Report) -> None:
+    """Rows that pandas names differently would be put together by their order alone."""
+    first: dict[str, GivenVariable] = {}
+    for name, own in given.items():
+        if own.variable.rows is None:
+            continue
+        axis = str(own.node.type.shape[0])
+        known = first.setdefault(axis, own)
+        if not own.variable.rows.equals(known.variable.rows):
+            other = f"`{known.node.name}` in {known.variable.origin.whole()}"
+            message = f"`{name}` has another pandas index than {other}, over the same dim `{axis}`"
+            help = "give both the same order, as reindex does, or drop the index with .to_numpy()"
+            report.add(name, message, help, own.variable.origin.whole())
 
 
 def _touched(nodes: list[Node], report: Report) -> set[str]:

@@ -57,8 +57,9 @@ class SpreadOrigin(Origin):
 class RawVariable(Record):
     """An array as it was given. `values` are of kind b, i, u or f, or objects that are text.
     `missing` marks entries without a value. `axes` and `labels` say what each axis is, where that
-    is known. `levels` are the labels that text may take, in their order. `written`: cells of a text
-    file, which mean what the declared type says.
+    is known. `levels` are the labels that text may take, in their order. `rows` is the index
+    that pandas has for its rows, where it is no text. `written`: cells of a text file, which mean
+    what the declared type says.
     """
 
     values: Array
@@ -67,6 +68,7 @@ class RawVariable(Record):
     axes: tuple[str, ...] = ()
     labels: tuple[tuple[str, ...], ...] = ()
     levels: tuple[str, ...] = ()
+    rows: Any = None
     written: bool = False
 
     @property

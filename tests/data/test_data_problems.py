@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 from helpers import graph
 
+import dpc
 from dpc.data import DataError, bind_data
 
 RADON = """model radon
@@ -332,3 +333,18 @@ def test_columns_of_different_kinds() -> None:
         declared("dim N", "dim F", "data x[N, F] : real"), pd.DataFrame({"x.a": [1], "x.b": ["t"]})
     )
     assert "columns of different kinds" in said
+
+
+def test_rows_that_pandas_names_differently_are_not_put_together() -> None:
+    model = dpc.parse(
+        "dim N\ndata x[N] : real\nobserved y[N] : real\ny[i in N] ~ Normal(x[i], 1)\n"
+    )
+    x = pd.Series([1.0, 2.0, 3.0], index=[2, 0, 1])
+    with pytest.raises(dpc.DataError, match="another pandas index than `x`"):
+        model.bind({"x": x, "y": pd.Series([1.0, 2.0, 3.0])})
+    frame = pd.DataFrame({"x": x, "y": [4.0, 5.0, 6.0]})
+    with pytest.raises(dpc.DataError, match="over the same dim `N`"):
+        model.bind(frame[["x"]], pd.DataFrame({"y": [4.0, 5.0, 6.0]}))
+    assert model.bind(frame[frame.x > 1])["x"].tolist() == [2.0, 3.0]
+    assert model.bind({"x": x, "y": [4.0, 5.0, 6.0]})["x"].tolist() == [1.0, 2.0, 3.0]
+    assert model.bind({"x": x, "y": x})["y"].tolist() == [1.0, 2.0, 3.0]

@@ -47,7 +47,8 @@ def find_feasible(layout: FactorLayout, beliefs: Floats) -> NDArray[np.intp]:
         found = search.descend(found)
     if found is None:
         raise impossible(layout.bound.evidence)
-    return np.where(found, beliefs, -np.inf).argmax(axis=0)
+    states: NDArray[np.intp] = np.where(found, beliefs, -np.inf).argmax(axis=0)
+    return states
 
 
 class _Search:
