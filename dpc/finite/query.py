@@ -6,17 +6,21 @@ from typing import Any
 
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.finite import finite_draws
+from dpc.dsl.graph.graph import Graph
+from dpc.dsl.graph.passes.chances import add_entropies, ask_of_distributions, open_draws
+from dpc.dsl.graph.passes.standard import Unfit
 from dpc.dsl.record import Record
 from dpc.inference import queries as q
 from dpc.inference.errors import ImpossibleEvidenceError
 
+from ..data import bind_data
 from ..exits import UsageError, verify_seed
 from ..model.check import as_numbers
 from ..model.model import Model
 from ..show.info import EliminationPlan
 from . import answers as by
 from .answers import Answers, Finding, FiniteAnswer, How, answer_cases
-from .discrete import Discrete, tabulate
+from .discrete import Discrete, as_sources, tabulate
 from .evidence import impossible
 
 Names = str | list[str] | tuple[str, ...]
@@ -110,15 +114,17 @@ class _Query(Record):
             name = "log probability of the evidence" if discrete.directed else "log partition"
             found.append(by.number_answer("logz", name, self.find("log_partition")))
         if asked.entropy:
-            found.append(by.number_answer("entropy", "entropy (nats)", self.find("entropy")))
+            found.append(by.number_answer("entropy", "entropy (nats)", self.entropy()))
         if asked.kl is not None:
             found.append(self.divergence(asked.kl))
         if asked.map is not False and asked.map is not None:
             found.append(self.configurations("map", self.mode(asked.map)))
         if asked.kbest is not None:
+            self.verify_finite("a configuration")
             best = by.find_kbest(self.factors, asked.kbest, self.given, self.how)
             found.append(self.configurations("kbest", best))
         if asked.samples is not None:
+            self.verify_finite("a joint draw")
             drawn = self.find("samples", asked.samples)
             found.append(by.samples_answer(discrete, drawn, asked.samples))
         found += [self.ask(text) for text in asked.ask]
@@ -127,6 +133,39 @@ class _Query(Record):
             found.append(by.joint_answer(names, discrete, self.find("joint", names)))
         return found or [self.marginals(None)]
 
+    @property
+    def open(self) -> list[str]:
+        """Draws that are neither finite nor given: no table speaks of them."""
+        if self.model.network is not None or not open_draws(self.model.graph, ()):
+            return []
+        return list(open_draws(self.model.graph, _given_names(self.model, self.known)))
+
+    def verify_finite(self, what: str) -> None:
+        """Raises where nothing is finite; else what is not is summed out."""
+        if not self.discrete.states and self.open:
+            name = self.open[0]
+            ways = f"ask for `{name} <= 1.5` or for its mean, `{name}`; or draw it, `dpc sample`"
+            raise UsageError(f"no variable is finite, and {what} is of finite variables: {ways}")
+
+    def entropy(self) -> Finding:
+        """H(z) + E[H(y | z)], for draws y that are not finite and on which nothing depends."""
+        found = self.find("entropy") if self.discrete.states else Finding(0.0)
+        if not self.open:
+            return found
+        graph = _rewritten(add_entropies, self.model.graph, ASKED, {*self.given_names})
+        asking = Model(graph, externs=self.model.externs)
+        try:
+            discrete = tabulate(asking, **self.known, asked=ASKED)
+        except NotImplementedError:
+            names = ", ".join(f"`{name}`" for name in self.open)
+            raise UsageError(f"NumPyro has no entropy of {names}: give them values") from None
+        rest = by.find("moments", discrete.factors, self.given, self.how, discrete.asked)
+        return found.replace(value=float(found.value) + float(rest.value.mean))
+
+    @property
+    def given_names(self) -> set[str]:
+        return _given_names(self.model, self.known)
+
     def divergence(self, other: Any) -> FiniteAnswer:
         """KL(this, other), from a model or the path of one, with the same data."""
         from ..model.load import load
@@ -134,6 +173,9 @@ class _Query(Record):
         by.verify_method("kl", self.how.method)
         second = load(other) if isinstance(other, str) else other
         its = tabulate(second, data=self.known.get("data", ()))
+        if self.open:
+            what = f"`{self.open[0]}` is not finite"
+            raise UsageError(f"{what}, and `kl=` compares finite variables: give it a value")
         if its.states != self.discrete.states:
             both = f"{self.model.title} and {second.title}"
             raise UsageError(f"{both} have not the same variables and states")
@@ -142,6 +184,7 @@ class _Query(Record):
 
     def mode(self, names: Any) -> Finding:
         """Of all variables together, or of some with the others summed out."""
+        self.verify_finite("a mode")
         if names is True or not names:
             return self.find("mode")
         by.verify_method("marginal_mode", self.how.method)
@@ -156,6 +199,7 @@ class _Query(Record):
         return by.configurations_answer(question, self.discrete, found, log_z)
 
     def marginals(self, names: list[str] | None) -> FiniteAnswer:
+        self.verify_finite("a marginal")
         return by.marginals_answer(self.find("marginals", names), self.discrete, self.given)
 
     def ask(self, text: str) -> FiniteAnswer:
@@ -232,11 +276,45 @@ def ask_expression(
     node = own.graph[ASKED]
     if node.type.shape:
         raise UsageError(f"`{text}` is an array: ask for one of its elements")
-    discrete = tabulate(own, **known, asked=ASKED)
-    found = by.find("moments", discrete.factors, given, how, discrete.asked)
-    if str(node.type.domain) == "bool":
-        return by.number_answer("probability", f"P({text})", found.replace(value=found.value.mean))
+    is_truth = str(node.type.domain) == "bool"
+    found, spread = _expectation(own, given, how, "mean", **known)
+    if is_truth:
+        value = min(max(float(found.value.mean), 0.0), 1.0)
+        return by.number_answer("probability", f"P({text})", found.replace(value=value))
+    if spread:
+        # Var[y] = E[Var[y | z]] + Var[E[y | z]], with the mean of y given z in the place of y.
+        within, _ = _expectation(own, given, how, "variance", **known)
+        both = found.value.variance + within.value.mean
+        found = found.replace(value=found.value._replace(variance=both))
     return by.moments_answer(text, found)
+
+
+def _expectation(
+    own: Model, given: dict[str, Any], how: How, what: str, **known: Any
+) -> tuple[Finding, bool]:
+    """Of what is asked, and whether it asked of draws that are not finite."""
+    graph = own.graph
+    is_open = bool(open_draws(graph, ()))
+    if is_open:
+        graph = _rewritten(ask_of_distributions, graph, ASKED, _given_names(own, known), what)
+    changed = graph is not own.graph
+    asking = Model(graph, externs=own.externs) if changed else own
+    discrete = tabulate(asking, **known, asked=ASKED)
+    return by.find("moments", discrete.factors, given, how, discrete.asked), changed
+
+
+def _rewritten(change: Any, *arguments: Any) -> Graph:
+    try:
+        found: Graph = change(*arguments)
+    except Unfit as error:
+        raise UsageError(f"{error.message}: {error.help}") from None
+    return found
+
+
+def _given_names(model: Model, known: Mapping[str, Any]) -> set[str]:
+    """What data and evidence say of draws that are not finite."""
+    bound = bind_data(model.graph, *as_sources(known.get("data")), partial=True)
+    return {*bound.arrays, *known.get("values", {})}
 
 
 def _with_statement(model: Model, statement: str) -> Model:

@@ -170,7 +170,7 @@ class LogDensity(Core):
 
 
 class Moment(Core):
-    """The `mean` or the `variance` of a distribution, as a number; predictions need it."""
+    """The `mean`, the `variance` or the `entropy` of a distribution, as a number."""
 
     law: Law
     name: str

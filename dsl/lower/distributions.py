@@ -166,6 +166,8 @@ def lower_question(core: Question, scope: Scope) -> Value:
     axes = joint_axes([value for law in laws for value in _arguments(law, scope)], scope.order)
     lowered = [lower_distribution(law, axes, scope) for law in laws]
     if isinstance(core, c.Moment):
+        if core.name == "entropy":
+            return Value(method(lowered[0], "entropy"), axes)
         return Value(attribute(lowered[0], core.name), axes)
     return Value(call("divergence", *lowered), axes)
 

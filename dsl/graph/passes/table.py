@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import (
+    chances,
     gumbel,
     joined,
     missing,
@@ -27,6 +28,8 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     tables.tables_as_parameters,
     moments.tilt_moment,
     moments.arguments_as_nodes,
+    chances.ask_of_distributions,
+    chances.add_entropies,
     parts.draws_given,
     parts.mark_observed,
     parts.observed_given,
