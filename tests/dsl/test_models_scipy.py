@@ -291,9 +291,11 @@ def test_log_density(name: str) -> None:
     values = {n.name: some_value(n, chance) for n in model.graph.nodes if n.kind in GIVEN}
     values |= POSSIBLE.get(name, lambda v: {})(values)
     draws = {n.name: values[n.name] for n in model.graph.of_kind(Kind.DRAW)}
+    params = {n.name: values[n.name] for n in model.graph.of_kind(Kind.PARAMETER)}
+    data = {n.name: values[n.name] for n in model.graph.of_kind(Kind.INPUT)}
     expected = DENSITIES[name](values)
     assert np.isfinite(expected)
-    np.testing.assert_allclose(model.log_prob(values, draws, values), expected, rtol=1e-9)
+    np.testing.assert_allclose(model.log_prob(params, draws, data), expected, rtol=1e-9)
 
 
 def test_no_model_is_left_out() -> None:

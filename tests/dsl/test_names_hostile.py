@@ -173,7 +173,8 @@ def answers(names: Names, printed: bool) -> dict[str, Any]:
     given = {"x": np.arange(4) / 3, "c": np.array([0, 1, 2, 1]), "y": np.ones(4), "T": 5}
     data = {names[key]: value for key, value in given.items()}
     key, params = jax.random.key(0), model.init(data=data)
-    values = model.sample(key, params, data)
+    drawn = model.sample(key, params, data)
+    values = {name: own for name, own in drawn.items() if name not in data}
     density = model.log_prob(params, values, data)
     if printed:
         space: dict[str, Any] = {"__name__": "printed"}
