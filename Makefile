@@ -45,6 +45,7 @@ bench: $(READY)
 hunt: $(READY)
 	$(BIN)/python bench/hunt.py --count 300
 	$(BIN)/python bench/hunt.py --count 150 --seed 5000 --hessian
+	$(BIN)/python bench/hunt_finite.py --count 300
 	$(BIN)/python bench/hunt_inputs.py --count 2000
 	$(BIN)/python bench/hunt_fits.py --count 104
 

@@ -9,7 +9,7 @@ from typing import Any
 from dpc.dsl.diagnostics import Diagnostic, did_you_mean
 from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Function
-from dpc.dsl.graph.types import Bool, IndexOf, Real, Type
+from dpc.dsl.graph.types import Bool, Real, Type
 from dpc.dsl.pipeline import Checked, check_source
 from dpc.dsl.source import Source
 
@@ -104,31 +104,13 @@ def random_ancestors(graph: Graph, name: str) -> list[str]:
     return [draw for draw in draws if draw in found]
 
 
-def written_values(
-    graph: Graph, given: Mapping[str, Any], labels: Mapping[str, tuple[str, ...]]
-) -> dict[str, Any]:
-    """What the command line gave for draws that are numbers or truth values, read as such; labels
-    and what else evidence can be stay as they are.
-    """
+def written_values(graph: Graph, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command line gave for continuous draws, as numbers; the rest stays as it is."""
     found = dict(given)
     for name, value in given.items():
-        domain = graph[name].type.domain if name in graph.by_name else None
-        if isinstance(domain, Real):
+        if name in graph.by_name and isinstance(graph[name].type.domain, Real):
             found[name] = as_numbers(name, value)
-        elif domain is not None and not _has_labels(domain, labels):
-            found[name] = _as_whole(name, value)
     return found
-
-
-def _has_labels(domain: Any, labels: Mapping[str, tuple[str, ...]]) -> bool:
-    dim = domain.dim if isinstance(domain, IndexOf) else None
-    return bool(getattr(dim, "labels", ()) or labels.get(str(dim), ()))
-
-
-def _as_whole(name: str, value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_as_whole(name, item) for item in value]
-    return _number(name, value.lower()) if isinstance(value, str) else value
 
 
 def as_numbers(name: str, value: Any) -> Any:

@@ -444,7 +444,7 @@ class Model:
         from .check import written_values
 
         known, bound = self._known(params, data, seed, partial=True)
-        evidence = written_values(self.graph, given or {}, bound.labels)
+        evidence = written_values(self.graph, given or {})
         key = jax.random.key(seed)
         found = self.sample(key, known, bound, n=n, given=evidence, given_data=given_data)
         return Samples(self, found, bound.labels)

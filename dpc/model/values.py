@@ -8,6 +8,7 @@ tells the program whether it lies in its support.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
@@ -183,6 +184,8 @@ class Reader:
     def _concrete(self, node: Node, value: Any) -> np.ndarray[Any, Any]:
         """Labels as positions, and numbers of the declared kind."""
         domain, name = node.type.domain, node.name
+        if node.type.whole and not self._has_labels(domain):
+            value = _written_number(name, value)
         if is_jax_array(value) or isinstance(value, np.ndarray | bool | int | float | np.generic):
             array = np.asarray(value)
         else:
@@ -201,6 +204,9 @@ class Reader:
         if isinstance(domain, IndexOf) and array.dtype.kind == "b":
             raise UsageError(f"`{name}` is {node.type}: it is a label or a position, no truth")
         return array.astype(np.int64)
+
+    def _has_labels(self, domain: Any) -> bool:
+        return isinstance(domain, IndexOf) and bool(self.labels.get(str(domain.dim)))
 
     def _from_other(self, node: Node, value: Any) -> np.ndarray[Any, Any]:
         """Lists, text, Series and the like, as `bind` reads them."""
@@ -269,6 +275,22 @@ class Reader:
         for doubt in self.doubts:
             found = jax.tree.map(lambda x, doubt=doubt: _where(doubt, x, outside), found)
         return found
+
+
+WRITTEN = {"true": True, "false": False}
+
+
+def _written_number(name: str, value: Any) -> Any:
+    """A whole number or truth value that is text, as the shell and files of cases have it."""
+    if isinstance(value, list | tuple):
+        return [_written_number(name, item) for item in value]
+    if not isinstance(value, str):
+        return value
+    if value.lower() in WRITTEN:
+        return WRITTEN[value.lower()]
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+        raise UsageError(f"`{name}` takes a number or truth value, not {value[:60]}")
+    return int(value)
 
 
 @contextmanager
