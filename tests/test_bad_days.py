@@ -175,7 +175,7 @@ def test_a_terminal_that_has_not_the_letters(models: Path) -> None:
         (KeyboardInterrupt(), 130, "interrupted"),
         (ZeroDivisionError("ours"), 70, "This is a bug in dpc"),
     ],
-    ids=str,
+    ids=["memory", "xla", "disk", "permission", "letters", "interrupt", "ours"],
 )
 def test_bad_days_have_their_exits(
     error: object,
