@@ -117,9 +117,9 @@ class FiniteVariable(Record):
         if array.dtype.kind in "biuf":
             return self._numbers(array)
         if not array.shape and not self.shape:
-            several = "or several as a set {...}, in the shell `a|b`"
-            what = f"`{self.name}` takes one state, {several}, or the likelihoods of all"
-            raise WrongEvidence(f"{what}, not {value}")
+            several = f"several as {self.name}=this|that, in Python a set"
+            what = f"`{self.name}` takes one state, {several}, or a likelihood for each"
+            raise WrongEvidence(f"{what}, not {_short(value)}")
         return self._objects(array)
 
     def _one(self, value: Any) -> Array:
