@@ -16,7 +16,7 @@ class CannotWrite(OSError):
     """A file that cannot be written; the message names it and says why."""
 
 
-class Unreadable(OSError):
+class UnreadableFile(OSError):
     """A file that is there, and has too much in it, or not what it should have."""
 
 
@@ -33,7 +33,7 @@ def read_stream(stream: Bytes, most: int) -> bytes:
     while part := stream.read(CHUNK):
         content += part
         if len(content) > most:
-            raise Unreadable(f"it holds more bytes than are read: at most {most:.3g} are read")
+            raise UnreadableFile(f"it holds more bytes than are read: at most {most:.3g} are read")
     return bytes(content)
 
 
@@ -46,7 +46,7 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
             with gzip.open(file) as unpacked:
                 return read_stream(unpacked, most)
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise Unreadable(f"it is no whole gzip file ({error})") from None
+            raise UnreadableFile(f"it is no whole gzip file ({error})") from None
 
 
 def read_text(path: str | os.PathLike[str], most: int) -> str:
@@ -60,12 +60,12 @@ def text_of(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = f"{content[error.start]:#04x}"
-        raise Unreadable(
+        raise UnreadableFile(
             f"line {line} is not UTF-8 text: it has the byte {byte}; save it as UTF-8"
         ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise Unreadable(f"line {line} is not text: it has a zero byte")
+        raise UnreadableFile(f"line {line} is not text: it has a zero byte")
     return text
 
 

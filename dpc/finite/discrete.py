@@ -23,7 +23,7 @@ from ..data import BoundData, bind_data
 from ..data.arrays import evaluate_default, is_plain
 from ..exits import UsageError
 from ..model.model import Model
-from ..model.values import Reader
+from ..model.values import ValueReader
 from ..show.answer import entry_names
 from .evidence import FiniteVariable, Variables, variable_of
 from .ground import FiniteTerm, Tabulator, TermGroup, tables_of
@@ -221,7 +221,7 @@ def tabulate(
         factors, directed = model.network.factor_graph(), model.network.is_bayesian
         return Discrete(states, factors, directed)
     bound = bind_data(model.graph, *as_sources(data), partial=True)
-    reader = Reader(model.graph, bound.sizes, wide=True)
+    reader = ValueReader(model.graph, bound.sizes, wide=True)
     reader.labels |= bound.labels
     arrays: dict[str, Any] = {
         **bound.arrays,
@@ -238,7 +238,9 @@ def as_sources(data: Any) -> list[Any]:
     return list(data) if isinstance(data, list | tuple) else [data]
 
 
-def _parameters(graph: Graph, reader: Reader, given: Values, bound: BoundData) -> dict[str, Any]:
+def _parameters(
+    graph: Graph, reader: ValueReader, given: Values, bound: BoundData
+) -> dict[str, Any]:
     """What was given, or the file; a question is never answered with numbers that nobody wrote."""
     found = reader.parameters(given, whole=False)
     for node in graph.parameters:

@@ -40,7 +40,7 @@ from ..exits import UsageError
 from ..model.check import random_ancestors
 from ..model.recent import Recent
 from ..model.traced import is_traced
-from ..model.values import Reader
+from ..model.values import ValueReader
 from .discrete import Discrete, Grounded, discrete_model, ground_model
 from .evidence import Variables, impossible
 from .ground import FiniteTerm, tables_of
@@ -318,7 +318,7 @@ class FinitePart(NamedTuple):
     arrays: Values
     sizes: dict[str, int]
     evidence: Values
-    reader: Reader
+    reader: ValueReader
 
     def ask(self, question: str, **options: Any) -> Any:
         """The answer of the engine, by node where it is about nodes; raises where there is none."""
@@ -446,7 +446,7 @@ class Questions:
         given_data: bool = True,
     ) -> FinitePart:
         """Without `given_data`, what was observed is as open as the rest."""
-        reader = Reader(self.graph, data)
+        reader = ValueReader(self.graph, data)
         if not given_data:
             reader.forget_observed()
         arrays = reader.arrays

@@ -26,7 +26,7 @@ from dpc.estimators.surrogate import EvidenceBound, bound_surrogate, least_parti
 from ..exits import UsageError
 from ..model.functions import compiled
 from ..model.recent import Recent
-from ..model.values import Reader
+from ..model.values import ValueReader
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
 from .externs import smoothness_of_externs
@@ -292,7 +292,7 @@ class Objectives:
         objective = self.objective(data, order)
         place = (name, self.functions.sizes(data), order)
         run = self._compiled.get(place, lambda: _compile(objective, name))
-        reader = Reader(self.functions.graph, data)
+        reader = ValueReader(self.functions.graph, data)
         params = reader.parameters(params)
         reader.require(self._inputs, {})
         count = samples if samples is not None else objective.least_samples

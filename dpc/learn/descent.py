@@ -44,7 +44,7 @@ STAGES = 100
 """Numbers of stages that each start may take."""
 
 
-class Descent:
+class StartedFit:
     """The methods for one likelihood, and the units they work in."""
 
     def __init__(

@@ -17,7 +17,7 @@ from .blame import blame
 from .cases import about_cases
 from .choose import FEW, MethodChoice, choose, choose_newton, loss_of, spread_cases
 from .counts import fit_tables
-from .descent import STAGES, Descent, Load, Watch, is_stationary
+from .descent import STAGES, Load, StartedFit, Watch, is_stationary
 from .health import at_bounds, what_is_wrong
 from .likelihood import FIELD_LOSSES, Arrays, Likelihood
 from .regression import estimate, find_regression
@@ -55,7 +55,7 @@ def fit_likelihood(
     raws = starts(likelihood, choice, options, start or {}, data)
     if mesh is not None:
         data, raws = spread_cases(data, mesh), [replicate(raw, mesh) for raw in raws]
-    descent = Descent(likelihood, choice, options, data, watch, load)
+    descent = StartedFit(likelihood, choice, options, data, watch, load)
     result = best_of(descent, raws)
     params, on_bounds = at_bounds(likelihood, choice, result.raw, data)
     if on_bounds:
@@ -132,7 +132,7 @@ def fit_by_regression(
     return found.replace(errors=errors, why=why, notes=notes)
 
 
-def best_of(descent: Descent, raws: list[Values]) -> Minimised:
+def best_of(descent: StartedFit, raws: list[Values]) -> Minimised:
     """The best start that leads to a maximum worth the name, or else what the last came to."""
     likelihood, choice = descent.likelihood, descent.choice
     hidden = not likelihood.is_complete

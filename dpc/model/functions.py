@@ -18,7 +18,7 @@ from .check import is_upstream
 from .constraints import known_inputs
 from .model import Model
 from .recent import Recent
-from .values import CheckedData, Reader, Sizes, is_one_value
+from .values import CheckedData, Sizes, ValueReader, is_one_value
 
 if TYPE_CHECKING:
     from ..finite.finite import FinitePart
@@ -104,7 +104,7 @@ class Functions:
         needed, transform = DERIVATIVES.get(name, (name, lambda function: function))
         if needed not in self.defined:
             raise UsageError(f"the model {self.graph.name!r} {MISSING[needed]}")
-        reader = Reader(self.graph, data)
+        reader = ValueReader(self.graph, data)
         read = self.read(needed, reader, params or {}, values or {})
         if direction is not None:
             nodes = {node.name: node for node in self.graph.parameters}
@@ -117,7 +117,7 @@ class Functions:
         return reader.or_outside(found, -jnp.inf if name == "log_prob" else jnp.nan)
 
     def read(
-        self, name: str, reader: Reader, params: Mapping[str, Any], values: Mapping[str, Any]
+        self, name: str, reader: ValueReader, params: Mapping[str, Any], values: Mapping[str, Any]
     ) -> list[Values]:
         """What a function of the program takes besides data, checked."""
         if name == "init":
@@ -152,7 +152,7 @@ class Functions:
         given: Mapping[str, Any],
     ) -> Values:
         """Draws of all random variables that are not given, parents before children (DI27)."""
-        reader, names = Reader(self.graph, data), frozenset(given)
+        reader, names = ValueReader(self.graph, data), frozenset(given)
         read = [reader.parameters(params), reader.draws(given, whole=False)]
         draws = [node.name for node in self.graph.of_kind(Kind.DRAW)]
         above = self.graph.ancestors([n for n in draws if n not in given], names)
@@ -218,7 +218,7 @@ class Functions:
 
     def with_sizes(self, data: Mapping[str, Any]) -> Values:
         """Arrays and sizes together, as programs take them."""
-        return {**Reader(self.graph, data).arrays, **dict(self.sizes(data))}
+        return {**ValueReader(self.graph, data).arrays, **dict(self.sizes(data))}
 
 
 FORMS = ("python", "jaxpr", "stablehlo")

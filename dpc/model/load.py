@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpc.dsl.diagnostics import DpError
-from dpc.dsl.files import Unreadable, read_text, reason_of
+from dpc.dsl.files import UnreadableFile, read_text, reason_of
 from dpc.dsl.pipeline import read_source
 from dpc.dsl.source import Source
 
@@ -103,5 +103,5 @@ def read_network(path: str) -> Network:
     verify_ending(path)
     try:
         return parse_network(read_text(path, MOST_OF_NETWORK), path)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise FormatError(path, None, reason_of(error)) from None

@@ -42,7 +42,7 @@ class CheckedData(dict[str, Any]):
     """Arrays and sizes that were checked when they were bound, and are cut or traced since then."""
 
 
-class Reader:
+class ValueReader:
     """Reads values for one call: what has been read settles the sizes of dims for what follows.
 
     `wide` numbers have 64 bits, for NumPy; others have what JAX is set to.

@@ -12,7 +12,7 @@ from ..diagnostics import DpError, InternalError
 from ..limits import MAX_SOURCE
 from ..source import Source
 from .formatting import writer as w
-from .formatting.builder import COMMENT, Builder, Element
+from .formatting.builder import COMMENT, Element, PartsBuilder
 from .formatting.writer import LIMIT, Note, NoteGroup, flat, is_forced, joined
 from .keywords import quote_name
 from .parser import parse_program
@@ -28,7 +28,7 @@ def format_program(program: Program) -> str:
     """The text of a program, with its comments; layout with a meaning is kept from its source."""
     end = len(program.source.text) + 1
     writer = _BlockWriter()
-    writer.block(Builder(program).block(None, program.statements, end), 0)
+    writer.block(PartsBuilder(program).block(None, program.statements, end), 0)
     return writer.result()
 
 

@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from dpc.dsl import files
-from dpc.dsl.files import CannotWrite, Unreadable, read_file, read_stream, read_text, write_whole
+from dpc.dsl.files import (
+    CannotWrite,
+    UnreadableFile,
+    read_file,
+    read_stream,
+    read_text,
+    write_whole,
+)
 
 
 class Endless(io.RawIOBase):
@@ -27,7 +34,7 @@ class Endless(io.RawIOBase):
 
 def test_a_stream_without_an_end_is_given_up() -> None:
     stream = Endless()
-    with pytest.raises(Unreadable, match="at most 1e\\+04 are read"):
+    with pytest.raises(UnreadableFile, match="at most 1e\\+04 are read"):
         read_stream(stream, 10_000)
     assert stream.taken == files.CHUNK
 
@@ -35,7 +42,7 @@ def test_a_stream_without_an_end_is_given_up() -> None:
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"0" * 50_000_000))
-    with pytest.raises(Unreadable, match="at most"):
+    with pytest.raises(UnreadableFile, match="at most"):
         read_file(path, 1_000_000)
 
 
@@ -47,7 +54,7 @@ def test_a_damaged_gzip_file_is_refused_in_words(tmp_path: Path) -> None:
         bent[at] ^= 0xFF
         for content in (bytes(bent), whole[:40]):
             path.write_bytes(content)
-            with pytest.raises(Unreadable, match="no whole gzip file"):
+            with pytest.raises(UnreadableFile, match="no whole gzip file"):
                 read_file(path, 1000)
 
 
@@ -55,7 +62,7 @@ def test_text_is_utf8_without_zero_bytes(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     for content, words in ((b"a\n\xff", "line 2 is not UTF-8"), (b"a\n\0", "a zero byte")):
         path.write_bytes(content)
-        with pytest.raises(Unreadable, match=words):
+        with pytest.raises(UnreadableFile, match=words):
             read_text(path, 100)
 
 

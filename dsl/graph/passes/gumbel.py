@@ -46,7 +46,7 @@ def gumbel_max(graph: Graph, costs: Sequence[Cost], names: Iterable[str]) -> Gum
 
 def _without_noise(found: GumbelMax, costs: Sequence[Cost], name: str) -> GumbelMax:
     """With a draw in the place of every argmax over this noise, if it is read nowhere else."""
-    chooser = _Chooser(found.graph, found.graph[name])
+    chooser = _GumbelChoice(found.graph, found.graph[name])
     nodes = [chooser.node(node) for node in found.graph.nodes]
     changed = tuple(core if is_smoothed(own) else chooser.visit(core) for core, own in costs)
     if len(chooser.logits) != 1:
@@ -77,7 +77,7 @@ def _is_noise(node: Node, graph: Graph) -> bool:
     return whole and plain and binds and is_gumbel and not recurs
 
 
-class _Chooser:
+class _GumbelChoice:
     """Finds every argmax over one noise; `logits` are theirs, with the noise's own binders."""
 
     def __init__(self, graph: Graph, noise: Node):

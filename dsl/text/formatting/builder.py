@@ -8,7 +8,7 @@ from typing import Any
 from ...diagnostics import InternalError
 from .. import syntax as s
 from ..keywords import expression_words, quote_name
-from .writer import BracketPart, Break, Note, Parts, TableRow, joined
+from .writer import BracketPart, LineBreak, Note, Parts, TableRow, joined
 
 LEVELS = {"or": 1, "and": 2, "+": 4, "-": 4, "*": 5, "/": 5, "@": 5}
 COMPARISON_LEVEL = 3
@@ -47,7 +47,7 @@ def _has_lines(entries: list[TableRow | Note]) -> bool:
     return len(entries) > 1 or any(isinstance(e, TableRow) or e.own_line for e in entries)
 
 
-class Builder:
+class PartsBuilder:
     """Reads the tree in the order of the text; a comment comes before the node that follows it."""
 
     def __init__(self, program: s.Program):
@@ -123,7 +123,7 @@ class Builder:
 
     def _word(self, word: str, following: s.Expr) -> Parts:
         notes = self._notes(following.span.start)
-        return [*notes, Break(OUTER_LEVEL), f"{word} ", *self._expr(following)]
+        return [*notes, LineBreak(OUTER_LEVEL), f"{word} ", *self._expr(following)]
 
     def _binder(self, item: s.Binder | s.Expr) -> Parts:
         if isinstance(item, s.Expr):
@@ -162,7 +162,7 @@ class Builder:
                 return [sign, *self._expr(node.operand)]
             case s.Binary():
                 left, notes = self._expr(node.left), self._notes(node.right.span.start)
-                level = Break(LEVELS.get(node.operator, COMPARISON_LEVEL))
+                level = LineBreak(LEVELS.get(node.operator, COMPARISON_LEVEL))
                 between: Parts = ["^"] if node.operator == "^" else [level, f"{node.operator} "]
                 return [*left, *notes, *between, *self._expr(node.right)]
             case s.IfExpr():

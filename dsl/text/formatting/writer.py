@@ -22,7 +22,7 @@ CELL_SHIFT = 16
 SHORT_ITEM = 12
 
 
-class Break(NamedTuple):
+class LineBreak(NamedTuple):
     """A space where a line inside brackets may end; the lowest level ends first."""
 
     level: int
@@ -67,7 +67,7 @@ class BracketPart:
         return self.opening == "[" and not self.forced and short
 
 
-Part: TypeAlias = str | Break | Note | BracketPart
+Part: TypeAlias = str | LineBreak | Note | BracketPart
 Parts: TypeAlias = list[Part]
 
 
@@ -78,7 +78,7 @@ def flat(parts: Iterable[Part]) -> str:
         if isinstance(part, BracketPart):
             text += part.flat
         elif not isinstance(part, Note):
-            text += " " if isinstance(part, Break) else part
+            text += " " if isinstance(part, LineBreak) else part
     return text
 
 
@@ -212,11 +212,11 @@ class LineWriter:
         text, forced, indent = flat(parts), is_forced(parts), self.indent + step
         fits = self.column + len(text) + tail <= LIMIT
         has_notes = forced and any(isinstance(part, Note) for part in parts)
-        levels = [part.level for part in parts if isinstance(part, Break)] if splittable else []
+        levels = [part.level for part in parts if isinstance(part, LineBreak)] if splittable else []
         if fits and not forced:
             self.text(text)
         elif levels and (has_notes or not fits):
-            places = [i for i, part in enumerate(parts) if part == Break(min(levels))]
+            places = [i for i, part in enumerate(parts) if part == LineBreak(min(levels))]
             for first, last in pairwise([-1, *places, len(parts)]):
                 if first >= 0:
                     self.newline(indent)
