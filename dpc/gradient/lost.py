@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from dpc.dsl.graph.breaks import Break, Finder, is_soft
+from dpc.dsl.graph.core import Core
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Real
@@ -71,4 +72,15 @@ def find_losses(graph: Graph, terms: Sequence[CostTerm], breaks: Finder) -> list
         above = frozenset(graph.ancestors(each.reads, stop=draws))
         if above & draws:
             losses.append(Loss(where, source, each, above))
+    return losses
+
+
+def found_turns(graph: Graph, turns: Sequence[tuple[str, Core]]) -> list[Loss]:
+    """Of draws that are split: where thresholds pass each other, or an end of the support."""
+    draws = frozenset(node.name for node in graph.of_kind(Kind.DRAW))
+    losses = []
+    for name, difference in turns:
+        found = Break("kink", "an order", difference.span, (difference,))
+        above = frozenset(graph.ancestors(found.reads, stop=draws))
+        losses.append(Loss(f"`{name}`", graph.source, found, above))
     return losses

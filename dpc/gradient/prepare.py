@@ -19,7 +19,7 @@ from dpc.dsl.library.annotations import grad_method
 
 from .bound import bound_terms
 from .costs import CostTerm, averages_weights, bound_of, cost_terms
-from .lost import Loss, find_losses
+from .lost import Loss, find_losses, found_turns
 from .refuse import critic_of, grad_setting, refusals, unusable
 from .steps import random_names
 
@@ -91,6 +91,7 @@ def _prepared(
         # A quotient that was compared is none any more: its comparison was solved.
         kept = [pole for pole in poles if pole.found.function or pole.found.span in still]
         losses = find_losses(left, split_terms, finder(left.functions, externs)) + kept
+        losses += found_turns(left, found.turns)
         jumps = [loss for loss in losses if loss.found.kind == "jump"]
         useless = {n for n in found.cuts for loss in jumps if {n, f"{n}.noise"} & loss.above}
         if not useless:

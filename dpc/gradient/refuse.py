@@ -40,7 +40,7 @@ def critic_of(node: Node) -> str | None:
 
 def refusals(graph: Graph, losses: Sequence[Loss], weighed: bool) -> Iterator[Diagnostic]:
     """What derivatives would miss, and what is wrong with the annotations of draws."""
-    yield from _missed(graph, losses)
+    yield from dict.fromkeys(_missed(graph, losses))
     asked = [(n, found) for n in graph.of_kind(Kind.DRAW) if (found := grad_setting(n))]
     if weighed:
         for node, setting in asked:

@@ -171,7 +171,8 @@ class Facts:
             return -given[0][1], -given[0][0]
         if core.function in OPERATORS:
             if core.function == "multiply" and values[0] == values[1]:
-                return max(OPERATORS["multiply"](*given)[0], 0.0), core.type.bounds[1]
+                low, high = OPERATORS["multiply"](*given)
+                return max(low, 0.0), high
             if core.function == "divide" and self._is_share(values[0], values[1], known):
                 return 0.0, 1.0
             return OPERATORS[core.function](*given)

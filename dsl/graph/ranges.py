@@ -44,8 +44,10 @@ def power(a: Interval, b: Interval) -> Interval:
     """Monotone in a base above 0; an even power of any base is 0 or above."""
     exponent = b[0] if b[0] == b[1] else None
     if a[0] < 0:
-        is_even = exponent is not None and exponent % 2 == 0
-        return (0, inf) if is_even else (-inf, inf)
+        if exponent is None or exponent % 2 != 0:
+            return -inf, inf
+        most = max(-a[0], a[1])
+        return 0, _evaluated(math.pow, (most, exponent), inf) if exponent > 0 else inf
     if exponent is None:
         is_share = a[1] <= 1 and b[0] >= 0
         return (0, 1) if is_share else (0, inf)

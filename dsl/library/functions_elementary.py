@@ -8,28 +8,68 @@ POWERS = (
     Row("abs(x: int) -> count", "absolute value", "jnp.abs"),
     Row("abs(x: real) -> nonnegative", "absolute value", "magnitude", kinks="x"),
     Row("square(x: real) -> nonnegative", "x^2"),
-    Row("sqrt(x: nonnegative) -> nonnegative", "square root", "jnp.sqrt", rising="x"),
+    Row(
+        "sqrt(x: nonnegative) -> nonnegative",
+        "square root",
+        "jnp.sqrt",
+        rising="x",
+        bends={"x": "at 0"},
+    ),
     Row("pow(x: real, y: real) -> real", "x^y as a function", "power"),
     Row("exp(x: real) -> positive", "e to the power x", "jnp.exp", rising="x"),
     Row("expm1(x: real) -> real", "exp(x) - 1, exact near 0", "jnp.expm1", rising="x"),
-    Row("log(x: nonnegative) -> real", "natural logarithm", "jnp.log", rising="x"),
-    Row("log1p(x: real) -> real", "log(1 + x), exact near 0", "jnp.log1p", rising="x"),
+    Row(
+        "log(x: nonnegative) -> real",
+        "natural logarithm",
+        "jnp.log",
+        rising="x",
+        poles={"x": "at 0"},
+    ),
+    Row(
+        "log1p(x: real) -> real",
+        "log(1 + x), exact near 0",
+        "jnp.log1p",
+        rising="x",
+        poles={"x": "at -1"},
+    ),
     Row("log1mexp(x: positive) -> real", "log(1 - exp(-x)), exact at both ends"),
-    Row("log2(x: nonnegative) -> real", "logarithm to base 2", "jnp.log2", rising="x"),
-    Row("log10(x: nonnegative) -> real", "logarithm to base 10", "jnp.log10", rising="x"),
-    Row("xlogy(x: nonnegative, y: nonnegative) -> real", "x * log(y), and 0 where x is 0"),
+    Row(
+        "log2(x: nonnegative) -> real",
+        "logarithm to base 2",
+        "jnp.log2",
+        rising="x",
+        poles={"x": "at 0"},
+    ),
+    Row(
+        "log10(x: nonnegative) -> real",
+        "logarithm to base 10",
+        "jnp.log10",
+        rising="x",
+        poles={"x": "at 0"},
+    ),
+    Row(
+        "xlogy(x: nonnegative, y: nonnegative) -> real",
+        "x * log(y), and 0 where x is 0",
+        poles={"y": "at 0"},
+    ),
 )
 
 ANGLES = (
     Row("sin(x: real) -> real", "sine of an angle in radians", "jnp.sin", within=(-1, 1)),
     Row("cos(x: real) -> real", "cosine of an angle in radians", "jnp.cos", within=(-1, 1)),
-    Row("tan(x: real) -> real", "tangent of an angle in radians", "jnp.tan"),
+    Row(
+        "tan(x: real) -> real",
+        "tangent of an angle in radians",
+        "jnp.tan",
+        poles={"x": "at a right angle"},
+    ),
     Row(
         "asin(x: real) -> real",
         "the angle from -pi/2 to pi/2 whose sine is x",
         "jnp.arcsin",
         rising="x",
         within=(-pi / 2, pi / 2),
+        bends={"x": "outside -1 to 1"},
     ),
     Row(
         "acos(x: real) -> nonnegative",
@@ -37,6 +77,7 @@ ANGLES = (
         "jnp.arccos",
         falling="x",
         within=(0, pi),
+        bends={"x": "outside -1 to 1"},
     ),
     Row(
         "atan(x: real) -> real",
@@ -51,6 +92,7 @@ ANGLES = (
         "jnp.arctan2",
         jumps="y",
         within=(-pi, pi),
+        poles={"y x": "where both are 0"},
     ),
     Row("sinh(x: real) -> real", "hyperbolic sine", "jnp.sinh", rising="x"),
     Row("cosh(x: real) -> positive", "hyperbolic cosine", "jnp.cosh", within=(1, inf)),
@@ -62,8 +104,18 @@ ANGLES = (
         within=(-1, 1),
     ),
     Row("asinh(x: real) -> real", "inverse of sinh", "jnp.arcsinh", rising="x"),
-    Row("acosh(x: positive) -> nonnegative", "inverse of cosh, for x from 1 up", "jnp.arccosh"),
-    Row("atanh(x: real) -> real", "inverse of tanh, for x between -1 and 1", "jnp.arctanh"),
+    Row(
+        "acosh(x: positive) -> nonnegative",
+        "inverse of cosh, for x from 1 up",
+        "jnp.arccosh",
+        bends={"x": "up to 1"},
+    ),
+    Row(
+        "atanh(x: real) -> real",
+        "inverse of tanh, for x between -1 and 1",
+        "jnp.arctanh",
+        poles={"x": "outside -1 to 1"},
+    ),
 )
 
 SPECIAL = (
@@ -81,11 +133,23 @@ SPECIAL = (
         falling="x",
         within=(0, 2),
     ),
-    Row("erfinv(x: real) -> real", "inverse of erf, for x in (-1, 1)", "jax.scipy.special.erfinv"),
+    Row(
+        "erfinv(x: real) -> real",
+        "inverse of erf, for x in (-1, 1)",
+        "jax.scipy.special.erfinv",
+        poles={"x": "outside -1 to 1"},
+    ),
     Row("Phi(x: real) -> unit", "distribution function of the standard normal", rising="x"),
-    Row("Phi_inverse(p: unit) -> real", "quantile of the standard normal"),
+    Row(
+        "Phi_inverse(p: unit) -> real", "quantile of the standard normal", poles={"p": "at 0 or 1"}
+    ),
     Row("logistic(x: real) -> unit", "1 / (1 + exp(-x))", rising="x"),
-    Row("logit(p: unit) -> real", "log(p / (1 - p)), logistic inverted", "jax.scipy.special.logit"),
+    Row(
+        "logit(p: unit) -> real",
+        "log(p / (1 - p)), logistic inverted",
+        "jax.scipy.special.logit",
+        poles={"p": "at 0 or 1"},
+    ),
     Row("lgamma(x: positive) -> real", "log of the gamma function", "jax.scipy.special.gammaln"),
     Row("digamma(x: positive) -> real", "derivative of lgamma", "jax.scipy.special.digamma"),
     Row(
@@ -93,13 +157,26 @@ SPECIAL = (
         "logarithm of the beta function",
         "jax.scipy.special.betaln",
     ),
-    Row("lchoose(n: nonnegative, k: nonnegative) -> real", "log of the ways to choose k from n"),
+    Row(
+        "lchoose(n: nonnegative, k: nonnegative) -> real",
+        "log of the ways to choose k from n",
+        poles={"n k": "where they are equal"},
+    ),
     Row(
         "gammainc(a: positive, x: nonnegative) -> unit",
         "P(y < x) for y ~ Gamma(a, 1)",
         "jax.scipy.special.gammainc",
+        bends={"x": "at 0"},
+        rising="x",
+        falling="a",
     ),
-    Row("betainc(a: positive, b: positive, x: unit) -> unit", "P(y < x) for y ~ Beta(a, b)"),
+    Row(
+        "betainc(a: positive, b: positive, x: unit) -> unit",
+        "P(y < x) for y ~ Beta(a, b)",
+        bends={"x": "at 0 or 1"},
+        rising="b x",
+        falling="a",
+    ),
 )
 
 ROUNDING = (
@@ -146,7 +223,11 @@ BINARY = (
         rising="x lower upper",
     ),
     Row("logsumexp(a: real, b: real) -> real", "log(exp(a) + exp(b)), no overflow", "logaddexp"),
-    Row("logdiffexp(a: real, b: real) -> real", "log(exp(a) - exp(b)), no overflow, for a above b"),
+    Row(
+        "logdiffexp(a: real, b: real) -> real",
+        "log(exp(a) - exp(b)), no overflow, for a above b",
+        poles={"a b": "where they are equal"},
+    ),
 )
 
 ACTIVATIONS = (
@@ -174,6 +255,7 @@ ACTIVATIONS = (
         "elu(x: real, alpha: positive = 1) -> real",
         "x above 0, alpha * (exp(x) - 1) below",
         kinks="x",
+        bends={"alpha": "up to 0"},
     ),
     Row(
         "leaky_relu(x: real, slope: nonnegative = 0.01) -> real",
@@ -183,6 +265,7 @@ ACTIVATIONS = (
     Row(
         "huber(x: real, threshold: positive = 1) -> nonnegative",
         "x^2 / 2 up to the threshold t, t * (|x| - t / 2) beyond: the Moreau envelope of t * |x|",
+        bends={"threshold": "up to 0"},
     ),
     Row(
         "soft_threshold(x: real, threshold: nonnegative = 1) -> real",

@@ -24,7 +24,11 @@ MAXIMA = (
         "log_softargmax(x: real[N], temperature: positive = 1) -> real[N]",
         "log(softargmax(x)), without underflow",
     ),
-    Row("softargmax_inverse(p: simplex[N]) -> real[N]", "log(p) less its mean: x that sum to 0"),
+    Row(
+        "softargmax_inverse(p: simplex[N]) -> real[N]",
+        "log(p) less its mean: x that sum to 0",
+        poles={"p": "at 0"},
+    ),
     Row(
         "sparsemax(x: real[N], temperature: positive = 1) -> real",
         "max over p of dot(x, p) + t * gini_entropy(p)",
@@ -52,15 +56,22 @@ MAXIMA = (
 )
 
 ENTROPIES = (
-    Row("entropy(p: simplex[N]) -> nonnegative", "Shannon's: -sum(p * log(p)), in nats"),
+    Row(
+        "entropy(p: simplex[N]) -> nonnegative",
+        "Shannon's: -sum(p * log(p)), in nats",
+        bends={"p": "at 0"},
+    ),
     Row("gini_entropy(p: simplex[N]) -> nonnegative", "sum(p * (1 - p)) / 2"),
     Row(
         "tsallis_entropy(p: simplex[N], alpha: positive = 1.5) -> nonnegative",
         "sum(p - p^alpha) / (alpha * (alpha - 1)): Shannon's at alpha 1, Gini's at 2",
+        bends={"p": "at 0"},
     ),
     Row(
         "kl(p: nonnegative[N], q: nonnegative[N]) -> nonnegative",
         "sum(p * log(p / q) - p + q): the Kullback-Leibler divergence when both sum to one",
+        poles={"q": "at 0"},
+        bends={"p": "at 0"},
     ),
 )
 
@@ -73,6 +84,7 @@ LOSSES = (
         "logistic_loss(scores: real[N], target: simplex[N]) -> nonnegative",
         "kl(target, softargmax(scores)): the Fenchel-Young loss of softmax",
         "logistic_loss_target",
+        bends={"target": "at 0"},
     ),
     Row(
         "sparsemax_loss(scores: real[N], label: index[N]) -> nonnegative",
@@ -91,6 +103,7 @@ LOSSES = (
         "entmax_loss(scores: real[N], target: simplex[N], alpha: positive = 1.5) -> nonnegative",
         "entmax(scores, alpha) - tsallis_entropy(target, alpha) - dot(scores, target)",
         "entmax_loss_target",
+        bends={"target": "at 0"},
     ),
     Row(
         "perceptron_loss(scores: real[N], label: index[N]) -> nonnegative",

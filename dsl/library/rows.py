@@ -13,6 +13,25 @@ from typing import Any, Literal
 from ..record import NOTHING, Record
 from .notation import Signature, parse_signature
 
+SINGULAR = frozenset(
+    {
+        "at 0",
+        "up to 0",
+        "at -1",
+        "up to 1",
+        "at 0 or 1",
+        "outside -1 to 1",
+        "at a right angle",
+        "where both are 0",
+        "where they are equal",
+        "where all are 0",
+        "where all are equal",
+        "where singular",
+        "where the diagonal is 0",
+    }
+)
+"""Where a function may be singular in an argument: what it, or what its entries, may attain."""
+
 STEPWISE = frozenset({"int", "count", "bool", "index", "dim"})
 """The domains of arguments that have no neighbours."""
 
@@ -39,6 +58,10 @@ class FunctionRow(LibraryRow):
     `jumps` and `kinks` name the arguments in which the value jumps, or is continuous with a
     derivative that jumps; in all its other real arguments the derivative is continuous. In those
     that `rising` and `falling` name it never falls, or never rises.
+
+    `poles` say of an argument where the value jumps, is infinite or may be; `bends` where it is
+    continuous without a derivative. The words are those of `SINGULAR`. An argument that must be
+    positive and is in none of them has a pole at 0.
     """
 
     doc: str
@@ -48,6 +71,8 @@ class FunctionRow(LibraryRow):
     kinks: str = ""
     rising: str = ""
     falling: str = ""
+    poles: Mapping[str, str] = NOTHING
+    bends: Mapping[str, str] = NOTHING
     within: tuple[float, float] = (-inf, inf)
     """The ends of its values, where its type does not have them."""
 
@@ -55,6 +80,13 @@ class FunctionRow(LibraryRow):
     def hard(self) -> bool:
         """Its derivative misses what moves the mean: no gradient may pass."""
         return bool(self.jumps)
+
+    @property
+    def all_poles(self) -> Mapping[str, str]:
+        """By argument; what must be positive is not to become 0."""
+        positive = (p.name for p in self.signature.params if p.type.domain == "positive")
+        unsaid = (name for name in positive if name not in self.bends)
+        return {**dict.fromkeys(unsaid, "up to 0"), **self.poles}
 
     @property
     def body(self) -> str:

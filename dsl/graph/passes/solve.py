@@ -6,6 +6,7 @@ if max(x, a) > b  is  if x > a then x > b else a > b;  2 * x + a > b  is  x > (b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from ...library.functions import INVERTED
 from .. import core as c
@@ -267,6 +268,31 @@ _LINEAR: Mapping[str, Callable[..., Affine]] = {
 }
 
 
+def simplified(core: Any) -> Any:
+    """Without what a line in a draw leaves behind: x * 1, x + 0, x * 0."""
+    found = c.map_parts(core, simplified)
+    if not isinstance(found, c.Apply) or found.function not in _NEUTRAL or found.type.shape:
+        return found
+    (_, a), (_, b) = found.arguments
+    is_product = found.function in ("multiply", "divide")
+    if _is_constant(b, _NEUTRAL[found.function]):
+        return a
+    if found.function in ("add", "multiply") and _is_constant(a, _NEUTRAL[found.function]):
+        return b
+    if is_product and _is_constant(a, 0.0):
+        return number(found, 0.0)
+    if found.function == "multiply" and _is_constant(b, 0.0):
+        return number(found, 0.0)
+    return found
+
+
+_NEUTRAL = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
+
+
+def _is_constant(core: c.Core, value: float) -> bool:
+    return isinstance(core, c.Const) and core.value == value
+
+
 # ---- what is around a draw goes to the other side
 
 
@@ -280,6 +306,8 @@ def moved(function: str, left: c.Apply, right: c.Core, target: c.Core) -> Compar
         return function, values[0], _inverse(INVERSES[left.function], right)
     if left.function == "negate":
         return FLIPPED[function], values[0], negated(right)
+    if left.function in INVERTED_ENDS:
+        return _without_inverse(function, left, right)
     if left.function == "power":
         return _without_power(function, values[0], values[1], right)
     if left.function not in ("add", "subtract"):
@@ -296,11 +324,44 @@ def moved(function: str, left: c.Apply, right: c.Core, target: c.Core) -> Compar
 
 
 INVERSES = {"log": "exp", **{name: f"inverse_{name}" for name in INVERTED}}
+INVERTED_ENDS = {
+    **dict.fromkeys(("inverse_exp", "inverse_sqrt", "inverse_power"), (0.0,)),
+    **dict.fromkeys(("inverse_logistic", "inverse_Phi"), (0.0, 1.0)),
+    "inverse_tanh": (-1.0, 1.0),
+}
+"""Where an inverse ends, so that it is infinite beyond."""
 
 
 def _inverse(name: str, x: c.Core) -> c.Core:
-    row = "exp(x: real) -> positive" if name == "exp" else f"{name}(x: real) -> real"
-    return c.Apply(x.span, REAL, name, (("x", x),), row)
+    return c.Apply(x.span, REAL, name, (("x", x),), _ROWS.get(name, f"{name}(x: real) -> real"))
+
+
+_ROWS = {
+    "exp": "exp(x: real) -> positive",
+    "logistic": "logistic(x: real) -> unit",
+    "Phi": "Phi(x: real) -> unit",
+    "sqrt": "sqrt(x: nonnegative) -> nonnegative",
+}
+
+
+def _not_below_0(x: c.Core) -> c.Core:
+    if bounds_of(x)[0] >= 0:
+        return x
+    return c.Apply(x.span, REAL, "relu", (("x", x),), "relu(x: real) -> nonnegative")
+
+
+def _without_inverse(function: str, left: c.Apply, right: c.Core) -> Comparison:
+    """log(y) > c  is  y > exp(c); a root is -infinity below 0, and above all that is."""
+    inner = left.arguments[0][1]
+    if left.function == "inverse_sqrt":
+        return function, inner, _inverse("sqrt", _not_below_0(right))
+    if left.function != "inverse_power":
+        return function, inner, _inverse(left.function.removeprefix("inverse_"), right)
+    exponent = left.arguments[1][1]
+    if not isinstance(exponent, c.Const):
+        raise Unsolved
+    base = right if exponent.value % 2 == 1 else _not_below_0(right)
+    return function, inner, c.Apply(right.span, REAL, "power", pair(base, exponent))
 
 
 ROOT = "inverse_power(x: real, exponent: real) -> real"

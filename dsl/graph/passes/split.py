@@ -3,14 +3,17 @@
 if x > c then f else g  with x ~ D  becomes  side ~ P(x < c), P(x > c)  and  x = quantile of D at a
 level within the side. What jumped is now a function of the side, which is finite; the draw within
 is a smooth function of noise, of D's arguments and of c. Several cuts make several sides. A kink
-is split the same way where second derivatives are wanted.
+is split the same way where second derivatives are wanted; and there, too, the cuts of one draw have
+kinks in earlier draws, where they pass each other or an end of the support: so those are split.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
+from ...library.distributions import RANGE_ENDS
 from ...source import Span
 from .. import core as c
 from ..dependence import find_recurrences, lagged_edges, nodes_read, offset_of
@@ -21,6 +24,7 @@ from ..typed import Function, Piece, Setting
 from ..types import BOOL, REAL, Fixed, IndexOf, Int, Real, Type
 from .solve import (
     FLIPPED,
+    INVERTED_ENDS,
     IS_ABOVE,
     Comparison,
     Unsolved,
@@ -37,6 +41,7 @@ from .solve import (
     negated,
     one_read,
     root,
+    simplified,
     typed,
     unrolled,
 )
@@ -53,14 +58,20 @@ UNIT = Type(Real(0.0, 1.0))
 
 FUEL, MOST_STEPS = 24, 2000
 """How deep a comparison may be, and how many steps it may take: branches of branches are many."""
+MOST_CUTS = 16
+"""Of one draw, where cuts make others: the order of more is not looked for."""
 
 
 class Split(NamedTuple):
-    """`cuts` are the comparisons at which each draw was split, as they are written."""
+    """`cuts` are the comparisons at which each draw was split, as they are written.
+
+    `turns` are numbers by the draw that has a kink where they are 0, at which nothing is split.
+    """
 
     graph: Graph
     costs: tuple[c.Core, ...]
     cuts: dict[str, tuple[str, ...]]
+    turns: tuple[tuple[str, c.Core], ...] = ()
 
 
 Cost = tuple[c.Core, tuple[Setting, ...]]
@@ -72,6 +83,8 @@ def split(graph: Graph, costs: Sequence[Cost], names: Iterable[str], kinks: bool
     splitter = _Splitter(graph, names, kinks)
     splitter.everything(costs)
     splitter.find_cuts_of_cuts()
+    if kinks:
+        splitter.find_turns_of_cuts()
     splitter.is_final = True
     nodes, changed = splitter.everything(costs)
     unchanged = Split(graph, tuple(core for core, _ in costs), {})
@@ -84,7 +97,7 @@ def split(graph: Graph, costs: Sequence[Cost], names: Iterable[str], kinks: bool
     if cycles:
         return unchanged
     found = run_passes(graph.replace(nodes=tuple(whole), recurrences=tuple(recurrences)))
-    return Split(found, tuple(changed), splitter.written)
+    return Split(found, tuple(changed), splitter.written, tuple(splitter.turns))
 
 
 def can_be_split(node: Node) -> bool:
@@ -110,6 +123,7 @@ class _Splitter:
         self.functions: dict[str, Function] = {f.name: f for f in graph.functions}
         self.cuts: dict[str, list[c.Core]] = {}
         self.written: dict[str, tuple[str, ...]] = {}
+        self.turns: list[tuple[str, c.Core]] = []
         self.source = graph.source
         self.is_final = False
         self.calls = 0
@@ -131,6 +145,33 @@ class _Splitter:
             seen += new
             for cut in new:
                 self.visit(cut)
+
+    def find_turns_of_cuts(self) -> None:
+        """Draws above are split where the cuts of one pass each other, or an end of its support."""
+        seen: list[tuple[str, c.Core, c.Core]] = []
+        while new := [pair for pair in self.pairs() if pair not in seen]:
+            seen += new
+            for name, cut, other in new:
+                many = len(self.cuts[name]) > MOST_CUTS
+                if many or not self.is_split_where_equal(cut, other):
+                    self.turns.append((name, arithmetic("subtract", cut, other)))
+            self.find_cuts_of_cuts()
+
+    def pairs(self) -> list[tuple[str, c.Core, c.Core]]:
+        """What is sorted to find the sides of a draw, and where its cuts themselves end."""
+        found = []
+        for name, cuts in self.cuts.items():
+            ends = list(_ends(self.graph[name]))
+            pairs = [*combinations(cuts, 2), *product(cuts, ends)]
+            pairs += [pair for cut in cuts for pair in _ends_inside(cut)]
+            found += [(name, *pair) for pair in pairs if self.is_drawn(*pair)]
+        return found
+
+    def is_split_where_equal(self, cut: c.Core, other: c.Core) -> bool:
+        if negated(cut) == other:
+            other = number(cut, 0.0)
+        one, two = _as_quotients(cut), _as_quotients(other)
+        return one == two or self.solved(cut.span, "greater", one, two) is not None
 
     def node(self, node: Node) -> Node:
         self.source = node.source
@@ -339,7 +380,7 @@ class _Splitter:
     def side(self, node: Node, target: c.Core, cut: c.Core) -> c.Core:
         """Whether the element that is looked at lies above this cut."""
         indices = target.indices if isinstance(target, c.At) else ()
-        general = fold(_in_own_terms(cut, indices))
+        general = simplified(_in_own_terms(fold(cut), indices))
         read = self.graph.ancestors(nodes_read(general))
         place = self.all_draws.index(node.name)
         if any(name in read for name in self.all_draws[place:]):
@@ -403,6 +444,46 @@ class _Splitter:
         }
         kind = Kind.FUNCTION if name == "levels" else Kind.DRAW
         return Node(f"{node.name}.{name}", kind, types[name], node.span, node.source)
+
+
+def _ends(node: Node) -> Iterator[c.Core]:
+    """Those of the support of a draw, in terms of its places."""
+    for piece in node.pieces:
+        law = piece.body
+        assert isinstance(law, c.Law)
+        known = {b.name: _at_place(b, k) for k, b in enumerate(piece.indices) if _is_bind(b)}
+        for end in law.given((*law.facts.edges, *RANGE_ENDS)):
+            yield substitute(end, known)
+        low, high = BOUNDS.get(law.facts.signature.result.domain, (None, None))
+        yield from (number(piece, end) for end in (low, high) if end is not None)
+
+
+def _is_bind(index: c.Bind | c.Core) -> bool:
+    return isinstance(index, c.Bind)
+
+
+def _at_place(bind: c.Bind | c.Core, axis: int) -> c.Core:
+    return index_of(bind).replace(name=_place(axis))
+
+
+BOUNDS = {"positive": (0.0, None), "nonnegative": (0.0, None), "unit": (0.0, 1.0)}
+"""The ends of the support by the domain of a draw."""
+
+
+def _ends_inside(cut: c.Core) -> Iterator[tuple[c.Core, c.Core]]:
+    """Where a cut goes to infinity: log(y) has none below 0, where all x are above."""
+    for part in c.walk(cut):
+        if isinstance(part, c.Apply):
+            value = part.arguments[0][1]
+            yield from ((value, number(part, end)) for end in INVERTED_ENDS.get(part.function, ()))
+
+
+def _as_quotients(core: Any) -> Any:
+    """A threshold as what it is where its slope is not 0."""
+    if isinstance(core, c.Apply) and core.function == "threshold":
+        (_, difference), (_, slope) = core.arguments
+        return c.Apply(core.span, REAL, "divide", pair(difference, slope))
+    return core
 
 
 def _two_sided(function: str, left: c.Core, right: c.Core) -> tuple[str, list[Comparison]] | None:
