@@ -22,10 +22,9 @@ from dpc.dsl.record import Record
 
 from .sites import (
     BITS,
-    DECIDING,
-    INNER,
     ORDERS,
     OWN_DERIVATIVES,
+    SMOOTH,
     mixed,
     primitives,
     run_with_sites,
@@ -74,7 +73,7 @@ def _smoothness(
         except Exception:  # whatever the caller's function raises, it raises where it is used
             return "jump"
         names = set(primitives(useful(program.jaxpr)))
-        if not names & (DECIDING | OWN_DERIVATIVES | set(INNER)):
+        if names <= SMOOTH - OWN_DERIVATIVES:
             return "smooth"
         try:
             return _probed(_Probe(lines, program), bool(names & OWN_DERIVATIVES))
@@ -246,7 +245,8 @@ def _compared(one: _Seen, other: _Seen, width: np.ndarray) -> Smoothness:
         ends = np.isnan(one.value) ^ np.isnan(other.value)
         step = np.where(ends, 0, np.abs(one.value - other.value))
         steep = np.fmax(np.abs(one.slope), np.abs(other.slope))
-        step = np.fmax(step, steep * width[:, None])
+        # An infinite slope is that of a root, whose value goes on.
+        step = np.fmax(step, np.where(np.isinf(steep), 0, steep * width[:, None]))
         infinite = np.isinf(size)
         if np.any(infinite | (step > STEP + RELATIVE * size)):
             return "jump"

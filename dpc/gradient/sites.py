@@ -19,7 +19,7 @@ from jax.interpreters import partial_eval
 
 from dpc.dsl.record import Record
 
-ORDERS = frozenset({"gt", "lt", "ge", "le"})
+ORDERS = frozenset({"gt", "lt", "ge", "le", "lt_to", "le_to"})
 ROUNDINGS = frozenset({"floor", "ceil", "round", "sign", "argmax", "argmin"})
 BITS = frozenset({"bitcast_convert_type", "nextafter", "reduce_precision"})
 INLINED = {
@@ -36,6 +36,22 @@ INLINED = {
 }
 SOLVES = "custom_linear_solve"
 """Its pivots decide inside, and its result does not depend on them."""
+SMOOTH_NAMES = """
+    add add_any sub mul neg exp exp2 expm1 sin cos sinh cosh tanh asinh atan logistic erf erfc
+    square dot_general conv_general_dilated reduce_sum reduce_prod cumsum cumprod cumlogsumexp fft
+    bessel_i0e bessel_i1e igamma igammac regularized_incomplete_beta real imag conj complex copy
+    select_n broadcast_in_dim reshape transpose squeeze expand_dims concatenate stack unstack tile
+    pad rev slice dynamic_slice dynamic_update_slice gather scatter scatter-add scatter_add
+    scatter-mul scatter_mul split iota full empty stop_gradient optimization_barrier
+    random_bits random_seed random_wrap random_unwrap random_fold_in threefry2x32
+    and or not xor reduce_and reduce_or reduce_xor population_count clz
+    shift_left shift_right_logical shift_right_arithmetic
+"""
+SMOOTH = frozenset(SMOOTH_NAMES.split())
+"""Operations whose results are smooth where they are finite, if nothing that decides feeds them.
+
+What is in none of these tables may do anything.
+"""
 OWN_DERIVATIVES = frozenset({"stop_gradient", *(name for name in INLINED if "custom" in name)})
 WEIGHTS = np.random.default_rng(0).integers(1, 2**30, 4096) * 2 + 1
 
@@ -105,6 +121,8 @@ def _run(equation: Any, given: list[Any]) -> tuple[list[Any], list[Site]]:
     if name == "stop_gradient":
         return given, []  # the derivative that it hides is what a turn is found by
     if name != SOLVES and set(primitives_inside(equation)) & DECIDING:
+        raise Unreadable(name)
+    if name not in SMOOTH | DECIDING and any(map(_is_real, given)):
         raise Unreadable(name)
     results = equation.primitive.bind(*given, **equation.params)
     outputs = list(results) if equation.primitive.multiple_results else [results]
@@ -246,7 +264,7 @@ DECISIONS: dict[str, Decide] = {
     **dict.fromkeys(("reduce_max", "reduce_min", "cummax", "cummin"), _is_result),
     **dict.fromkeys(("asin", "acos", "atanh", "acosh", "erf_inv"), _outside_one),
     **dict.fromkeys(ORDERS, lambda given, results, _: [side(given[0] - given[1]), *results]),
-    **dict.fromkeys(("eq", "ne", *ROUNDINGS), lambda given, results, _: results),
+    **dict.fromkeys(("eq", "ne", "is_finite", *ROUNDINGS), lambda given, results, _: results),
     **dict.fromkeys(BITS, lambda *_: []),
     "sort": _order,
     "top_k": lambda given, results, _: results[1:],
@@ -259,11 +277,42 @@ DECISIONS: dict[str, Decide] = {
     "log1p": lambda given, *_: [side(given[0] + 1)],
     "lgamma": lambda given, *_: [jnp.floor(jnp.minimum(given[0], 1))],
     "digamma": lambda given, *_: [jnp.floor(jnp.minimum(given[0], 1))],
-    "svd": lambda *_: [],
+    **dict.fromkeys((SOLVES, "triangular_solve"), lambda given, results, _: [side(results[0])]),
+    "lu": lambda given, results, _: results[1:],
+    **dict.fromkeys(("svd", "eigh", "cholesky", "qr", "householder_product"), lambda *_: []),
 }
 DECIDING = frozenset(DECISIONS)
-TURNING = {"log": 0, "sqrt": 0, "rsqrt": 0, "cbrt": 0, "abs": 0, "pow": 0, "div": 1}
-TURNING["integer_pow"] = 0
+FIRST_TURNS = ("log", "sqrt", "rsqrt", "cbrt", "abs", "pow", "integer_pow")
+
+
+def _from_one(given: list[Any], *_: Any) -> Any:
+    return 1 - given[0] ** 2
+
+
+def _pole(_: list[Any], results: list[Any], *__: Any) -> Any:
+    """What a solution goes to infinity by, also where it comes back on the same side."""
+    return 1 / (1 + jnp.square(results[0]))
+
+
+def _gaps(values: Any) -> Any:
+    """Eigenvalues change places where two meet; at 0 singular values turn."""
+    return jnp.concatenate([jnp.ravel(values), jnp.ravel(jnp.diff(values, axis=-1))])
+
+
+TURNING: dict[str, Decide] = {
+    **dict.fromkeys(FIRST_TURNS, lambda given, *_: given[0]),
+    **dict.fromkeys(("asin", "acos", "atanh", "acosh", "erf_inv"), _from_one),
+    **dict.fromkeys((SOLVES, "triangular_solve"), _pole),
+    "div": lambda given, *_: given[1],
+    "svd": lambda given, results, _: _gaps(results[0]),
+    "eigh": lambda given, results, _: _gaps(
+        next(x for x in results if x.ndim < results[0].ndim or x.ndim == given[0].ndim - 1)
+    ),
+    "cholesky": lambda given, results, _: jnp.diagonal(results[0], axis1=-2, axis2=-1),
+    "qr": lambda given, results, _: jnp.diagonal(results[1], axis1=-2, axis2=-1),
+    "householder_product": lambda given, *_: given[1],
+}
+"""What breaks where it touches 0."""
 
 
 def _own_sites(equation: Any, given: list[Any], results: list[Any]) -> list[Site]:
@@ -271,7 +320,7 @@ def _own_sites(equation: Any, given: list[Any], results: list[Any]) -> list[Site
     power = equation.params["y"] if name == "integer_pow" else -1
     if name not in DECISIONS or power >= 0 or not any(map(_is_real, given)):
         return []
-    turning = given[TURNING[name]] if name in TURNING else results[0] if name == "svd" else 0.0
+    turning = TURNING[name](given, results, equation) if name in TURNING else 0.0
     moving = 0.0
     if name in ORDERS:
         moving = given[0] - given[1]
