@@ -16,6 +16,7 @@ from ..exits import UsageError
 from ..show.answer import Answer, AnswerTable, entry_names
 from .choose import EstimatorChoice
 from .smoothed import SmoothingErrors, another_rule
+from .undefined import verify_numbers
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -197,6 +198,7 @@ def find_gradient(
         return estimator.estimate(jax.random.key(seed), count)
 
     found, twin = estimated(model), another_rule(model)
+    verify_numbers(model, params, data, found)
     labels = getattr(data, "labels", {})
     names = {
         name: entry_names(name, model.graph[name].type, m.mean.shape, labels)
