@@ -1,6 +1,6 @@
 """A hunt for gradients that are wrong without a word: random programs against plain differences.
 
-    python bench/hunt.py --count 200 --seed 0 [--hessian] [--show]
+    python bench/hunt.py --count 200 --seed 0 [--hessian] [--sharp] [--show]
 
 Every program is written twice (programs.py): as a .dp file, and as NumPy over uniform noise, where
 each draw is a quantile. The truth is a difference of means over the same quasi-random noise: it
@@ -81,8 +81,8 @@ class Verdict(NamedTuple):
     detail: str
 
 
-def judge(seed: int, hessian: bool, points: int = POINTS) -> Verdict:
-    program = Generator(seed)
+def judge(seed: int, hessian: bool, points: int = POINTS, sharp: bool = False) -> Verdict:
+    program = Generator(seed, sharp)
     text = program.program()
     try:
         model = dpc.parse(text)
@@ -118,9 +118,9 @@ def compared(program: Generator, found: Gradient, hessian: bool, points: int) ->
     return "right", methods
 
 
-def hunt(count: int, seed: int, hessian: bool) -> Iterator[Verdict]:
+def hunt(count: int, seed: int, hessian: bool, sharp: bool) -> Iterator[Verdict]:
     for number in range(seed, seed + count):
-        yield judge(number, hessian)
+        yield judge(number, hessian, sharp=sharp)
         if number % KEPT == 0:
             jax.clear_caches()
 
@@ -130,13 +130,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hessian", action="store_true")
+    parser.add_argument("--sharp", action="store_true", help="with poles and several thresholds")
     parser.add_argument("--show", action="store_true", help="print the programs that are refused")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_disable_most_optimizations", True)
     start, outcomes, reasons = time.perf_counter(), Counter[str](), Counter[str]()
     shown = {"wrong", "broken"} | ({"refused"} if options.show else set())
-    for number, verdict in enumerate(hunt(options.count, options.seed, options.hessian), 1):
+    for number, verdict in enumerate(
+        hunt(options.count, options.seed, options.hessian, options.sharp), 1
+    ):
         outcomes[verdict.outcome] += 1
         reasons[f"{verdict.outcome}: {verdict.detail[:90]}"] += verdict.outcome != "wrong"
         if verdict.outcome in shown:

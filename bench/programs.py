@@ -59,13 +59,30 @@ FITTING = {
 SOFT_SCALE = 0.3
 
 
+TOUCHING: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "norm": ("norm([{0} - {1}])", lambda a, b: np.abs(a - b)),
+    "norm of two": ("norm([{0} - {1}, {1}])", lambda a, b: np.hypot(a - b, b)),
+    "distance": ("distance([{0}], [{1}])", lambda a, b: np.abs(a - b)),
+    "sd": ("sd([{0}, {1}])", lambda a, b: np.abs(a - b) / np.sqrt(2)),
+    "square": ("({0} - {1})^2", lambda a, b: (a - b) ** 2),
+    "root of cosh": ("sqrt(cosh(tanh({0} - {1})) - 1)", lambda a, b: cosh_root(np.tanh(a - b))),
+    "log": ("log(1 + abs({0} - {1}))", lambda a, b: np.log1p(np.abs(a - b))),
+}
+"""From 0 up, and 0 somewhere or nowhere: denominators are one of these, perhaps with more."""
+
+
+def cosh_root(x: Any) -> Any:
+    return np.sqrt(np.maximum(np.cosh(x) - 1, 0))
+
+
 class Generator:
-    """One random program, from one seed.
+    """One random program, from one seed. A `sharp` one may have poles and several thresholds.
 
     `plates` has the names with an axis, by their dim; inside a binder of that dim they can be read.
     """
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, sharp: bool = False):
+        self.sharp = sharp
         self.random = np.random.default_rng(seed)
         self.lines: list[str] = []
         self.params: Values = {}
@@ -311,6 +328,8 @@ class Generator:
     def term(self, depth: int) -> Term:
         if depth == 0 or self.chance(0.2):
             return self.leaf()
+        if self.sharp and not self.is_smooth and self.chance(0.2):
+            return self.quotient(depth - 1)
         kind = self.choose(SMOOTH if self.is_smooth else KINDS)
         if kind == "if":
             test, a, b = self.condition(depth - 1), self.term(depth - 1), self.term(depth - 1)
@@ -328,7 +347,32 @@ class Generator:
         pattern, unary = UNARY[kind]
         return Term(pattern.format(inner.text), lambda v: unary(inner.value(v)))
 
+    def quotient(self, depth: int) -> Term:
+        """tanh(a / D), where D is touched or kept away from 0; a norm of its own."""
+        top, a, b = self.term(depth), self.leaf(), self.leaf()
+        text, size = TOUCHING[self.choose(list(TOUCHING))]
+        added = self.choose((0.0, 0.0, 0.5))
+
+        def value(v: Values) -> Any:
+            with np.errstate(all="ignore"):
+                return np.tanh(np.divide(top.value(v), size(a.value(v), b.value(v)) + added))
+
+        bottom = text.format(a.text, b.text) + (f" + {added}" if added else "")
+        return Term(f"tanh({top.text} / ({bottom}))", value)
+
+    def thresholds(self) -> Term:
+        """One draw between two others, or a sum of two beyond a third."""
+        x, a, b = self.leaf(), self.leaf(), self.leaf()
+        if self.chance(0.5):
+            word, join = self.choose((("and", np.logical_and), ("or", np.logical_or)))
+            text = f"({x.text} > {a.text} {word} {x.text} > {b.text})"
+            return Term(text, lambda v: join(x.value(v) > a.value(v), x.value(v) > b.value(v)))
+        text = f"{x.text} + {a.text} > {b.text}"
+        return Term(text, lambda v: x.value(v) + a.value(v) > b.value(v))
+
     def condition(self, depth: int) -> Term:
+        if self.sharp and self.chance(0.4):
+            return self.thresholds()
         if self.truths and self.chance(0.3):
             name = self.choose(self.truths)
             return Term(name, lambda v: np.asarray(v[name]) > 0.5)

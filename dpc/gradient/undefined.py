@@ -72,7 +72,8 @@ def _derivatives(model: Model, params: Any, data: Any, order: int) -> list[dict[
         values = {**draws, **evaluate(moved, draws, arrays), cost.name: value(moved, draws)}
         return {name: jnp.asarray(own, float) for name, own in values.items()}
 
-    found, function = [], run
+    found: list[dict[str, Any]] = []
+    function: Callable[[Any, Any], Any] = run
     for _ in range(order + 1):
         keys = jax.random.split(jax.random.key(0), RUNS)
         found.append(jax.jit(jax.vmap(lambda key, f=function: f(key, 0.0)))(keys))

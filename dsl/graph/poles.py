@@ -30,7 +30,7 @@ def pole_finder(graph: Graph) -> Finder:
 class _PoleFinder(Finder):
     """Looks into branches with what they were chosen by, and into functions with what is given."""
 
-    touching: Touching
+    touching: Touching = Touching(Facts((), ()), {})  # of no program: a default follows defaults
 
     def _walk(self, core: c.Core | c.Law, soft: bool, above: Above) -> Iterator[Break]:
         if not isinstance(core, c.If) or soft:

@@ -451,19 +451,15 @@ def _ends(node: Node) -> Iterator[c.Core]:
     for piece in node.pieces:
         law = piece.body
         assert isinstance(law, c.Law)
-        known = {b.name: _at_place(b, k) for k, b in enumerate(piece.indices) if _is_bind(b)}
+        known = {
+            bind.name: index_of(bind).replace(name=_place(axis))
+            for axis, bind in enumerate(piece.indices)
+            if isinstance(bind, c.Bind)
+        }
         for end in law.given((*law.facts.edges, *RANGE_ENDS)):
             yield substitute(end, known)
         low, high = BOUNDS.get(law.facts.signature.result.domain, (None, None))
         yield from (number(piece, end) for end in (low, high) if end is not None)
-
-
-def _is_bind(index: c.Bind | c.Core) -> bool:
-    return isinstance(index, c.Bind)
-
-
-def _at_place(bind: c.Bind | c.Core, axis: int) -> c.Core:
-    return index_of(bind).replace(name=_place(axis))
 
 
 BOUNDS = {"positive": (0.0, None), "nonnegative": (0.0, None), "unit": (0.0, 1.0)}
