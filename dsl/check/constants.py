@@ -1,25 +1,16 @@
-"""Whether arrays that are written out keep to what a distribution asks of them."""
+"""Whether arrays that are written out keep to what a distribution or a function asks of them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..graph import core as c
+from ..graph.facts import Numbers
 
 
-def keeps(core: c.Core, word: str) -> bool:
+def keeps(numbers: Numbers, word: str) -> bool:
     """Whether these numbers are a simplex, a covariance matrix, and so on."""
     rule = _RULES.get(word)
-    return rule is None or rule(np.array(_nested(core)))
-
-
-def _nested(core: c.Core) -> Any:
-    if isinstance(core, c.Stack):
-        return [_nested(item) for item in core.items]
-    assert isinstance(core, c.Const)
-    return float(core.value)
+    return rule is None or rule(np.array(numbers))
 
 
 def _is_covariance(x: np.ndarray) -> bool:
@@ -39,7 +30,12 @@ def _is_simplex(x: np.ndarray) -> bool:
     return bool(np.all(x >= 0)) and np.allclose(x.sum(axis=-1), 1)
 
 
+def _is_invertible(x: np.ndarray) -> bool:
+    return bool(np.all(np.linalg.matrix_rank(x) == x.shape[-1]))
+
+
 _RULES = {
+    "invertible": _is_invertible,
     "simplex": _is_simplex,
     "ordered": _is_ordered,
     "positive_ordered": _is_ordered,

@@ -1,228 +1,159 @@
-"""Arguments of distributions that leave their domain, or may; declared ranges of values."""
+"""Arguments of distributions and functions that leave their domain, or may; declared ranges.
+
+Every expression is looked at with what is known where it stands: in a branch, under a `where`, in a
+loop that goes on, in a function with these arguments.
+"""
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.facts import Facts
+from ..graph.facts import MOST_BODIES, Facts, parameters_known
+from ..graph.known import NOTHING_KNOWN, Known
 from ..graph.ranges import Interval
-from ..graph.typed import Definition, Typed
-from ..graph.types import CONSTRAINT_RANK, Int, Real
+from ..graph.typed import Definition, Function, Piece, Typed
+from ..graph.types import Int, Real
 from ..graph.zeros import Zeros
-from ..library.distributions import distributions_by_name
-from ..library.notation import DOMAIN_WORDS, ParamSpec
 from ..source import Source, Span
-
-ALLOWED: dict[str, Interval] = {
-    "positive": (0.0, inf),
-    "nonnegative": (0.0, inf),
-    "unit": (0.0, 1.0),
-    "count": (0.0, inf),
-}
-FREE = ("logits", "log_rate", "log_mean")
-"""Names of arguments that take any number in the place of one with a domain."""
+from .arguments import Arguments, Finding, call_of, shown
 
 
 def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
-    facts = Facts([*typed.definitions, *typed.guide], typed.functions)
-    drawn = [d.name for d in (*typed.definitions, *typed.guide) if d.kind not in ("let", "factor")]
-    domains = _Domains(facts, Zeros(facts, drawn), report)
-    for definition in (*typed.definitions, *typed.guide):
-        domains.source = definition.source
-        for piece in definition.pieces:
-            for core in c.walk(piece.body):
-                if isinstance(core, c.Law):
-                    domains.of_law(core)
-        domains.of_value(definition)
+    definitions = (*typed.definitions, *typed.guide)
+    facts = Facts(definitions, typed.functions)
+    drawn = [d.name for d in definitions if d.kind in ("draw", "observed", "latent")]
+    kinds = {d.name: d.kind for d in definitions}
+    domains = _Domains(facts, Arguments(facts, Zeros(facts, drawn), kinds))
+    for definition in definitions:
+        found = [*domains.of_definition(definition)]
+        report += _diagnostics(found, definition.source)
+    if typed.objective:
+        report += _diagnostics([*domains.of_objective(typed)], typed.source)
+    for function in typed.functions:
+        if not any(diagnostic.is_error for diagnostic in report):
+            report += _diagnostics([*domains.of_unused(function)], typed.source)
+
+
+def _diagnostics(found: list[Finding], source: Source) -> Iterator[Diagnostic]:
+    """Each once, though the same is written twice in a statement."""
+    said: set[tuple[str, str, str]] = set()
+    for finding in found:
+        text = source.text[finding.span.start : finding.span.end]
+        key = finding.code, finding.message, text
+        if key not in said:
+            said.add(key)
+            code, message, span = finding.code, finding.message, finding.span
+            yield Diagnostic(code, message, source, span, help=finding.help)
 
 
 class _Domains:
-    def __init__(self, facts: Facts, zeros: Zeros, report: list[Diagnostic]):
+    def __init__(self, facts: Facts, arguments: Arguments):
         self.facts = facts
-        self.zeros = zeros
-        self.report = report
-        self.source = Source("", "")
+        self.arguments = arguments
+        self.source: Source | None = None
+        # Of functions with arguments of these ranges; while one is looked into, it has none.
+        self.bodies: dict[tuple[str, tuple[Interval, ...]], tuple[Finding, ...]] = {}
+        self.called: set[str] = set()
 
-    def say(self, code: str, message: str, span: Span, help: str) -> None:
-        self.report.append(Diagnostic(code, message, self.source, span, help=help))
+    def of_definition(self, definition: Definition) -> Iterator[Finding]:
+        self.source = definition.source
+        if definition.default is not None:
+            yield from self._walk(definition.default, NOTHING_KNOWN)
+        for piece in definition.pieces:
+            yield from self._of_piece(piece)
+        yield from self._of_declared(definition)
 
-    def of_law(self, law: c.Law) -> None:
-        params = {param.name: param for param in law.facts.signature.params}
-        for name, value in law.arguments:
-            word = params[name].type.domain
-            if word in ALLOWED:
-                self.of_number(law, params[name], value)
-            elif word in CONSTRAINT_RANK and not self.facts.keeps(value, word):
-                self.of_array(law, params[name], value)
-        if law.facts.ascending:
-            self.of_order(law)
-        if law.facts.degrees:
-            self.of_degrees(law)
+    def of_objective(self, typed: Typed) -> Iterator[Finding]:
+        assert typed.objective is not None
+        self.source = typed.source
+        yield from self._walk(typed.objective.value, NOTHING_KNOWN)
 
-    def of_degrees(self, law: c.Law) -> None:
-        """Matrices of K rows need more than K - 1 degrees of freedom."""
-        (df,) = law.given((law.facts.degrees,))
-        least = (law.type.shape[-1].size or 1) - 1
-        low, high = self.facts.range_of(df)
-        if low < least or high == least:
-            code = "E0403" if high <= least else "W0401"
-            verb = "is" if high <= least else "can be"
-            wanted = f"`{law.facts.degrees}` of {law.name} is above {least} here, "
-            message = f"{wanted}its number of rows less one, but this {verb} {_shown(low, high)}"
-            help = f"add {least} to what is above 0, or declare it with `lower={least}`"
-            self.say(code, message, df.span, help)
-
-    def of_order(self, law: c.Law) -> None:
-        """Ends in the wrong order leave no place for a draw."""
-        low, high = law.given(law.facts.ascending)
-        first, second = law.facts.ascending
-        least, most = self.facts.difference(high, low)
-        # A single number is all that is left where both are equal: whole draws can be that.
-        is_empty = most < 0 or (most == 0 and not law.type.whole)
-        if least >= 0 and not is_empty:
+    def of_unused(self, function: Function) -> Iterator[Finding]:
+        """A function that nobody calls is looked at for what is wrong whoever calls it."""
+        if function.name in self.called or function.body is None:
             return
-        span = law.span
-        relation = "is not above" if law.type.whole else "is below"
-        message = f"`{first}` of {law.name} {relation} `{second}`, but here "
-        if is_empty:
-            message += f"it is {_shown(*self.facts.range_of(low))}"
-            message += f" and `{second}` is {_shown(*self.facts.range_of(high))}"
-            self.say("E0403", message, span, "exchange them, or change one")
-            return
-        a, b = (self.source.text[core.span.start : core.span.end] for core in (low, high))
-        help = f"write `{second}` as `{a} + ...` with something positive, as `exp(...)`"
-        help += f", or declare bounds that keep `{a}` below `{b}`"
-        self.say("W0401", f"{message}nothing keeps them in order", span, help)
+        ranges = tuple(type_.bounds for _, type_ in function.parameters)
+        self.source = None
+        for finding in self._of_body(function, ranges):
+            if finding.is_error:
+                yield finding
 
-    def of_number(self, law: c.Law, param: ParamSpec, value: c.Core) -> None:
-        word = param.type.domain
-        (low, high), (least, most) = self.facts.range_of(value), ALLOWED[word]
-        domain = DOMAIN_WORDS[word]
-        if isinstance(value, c.Stack):
-            for item in value.items:
-                self.of_number(law, param, item)
-            return
-        if low >= least and high <= most and not (word == "positive" and high <= 0):
-            self.of_holes(law, param, value)
-            return
-        if high < least or low > most or (word == "positive" and high <= 0):
-            message = f"`{param.name}` of {law.name} is {domain}, but this is {_shown(low, high)}"
-            self.say("E0403", message, value.span, self.mend(law, param, value))
-            return
-        message = f"`{param.name}` of {law.name} is {domain}, but this can be {_shown(low, high)}"
-        self.say("W0401", message, value.span, self.mend(law, param, value))
+    def _of_piece(self, piece: Piece) -> Iterator[Finding]:
+        known = self.facts.given(piece.where, True, NOTHING_KNOWN)
+        if piece.where is not None:
+            yield from self._walk(piece.where, NOTHING_KNOWN)
+        yield from self._walk(piece.body, known)
 
-    def of_holes(self, law: c.Law, param: ParamSpec, value: c.Core) -> None:
-        """Where the range is right, but 0 is hit, or what has no value is computed."""
-        word = param.type.domain
-        wanted = f"`{param.name}` of {law.name} is {DOMAIN_WORDS[word]}"
-        undefined = self.zeros.undefined_part(value)
-        if undefined:
-            name = {"power": "a power"}.get(undefined.function, f"`{undefined.function}`")
-            help = "write `exp(...)` or `abs(...)` inside it, or a branch: `if x > 0 then ...`"
-            message = f"{wanted}, but {name} of what may leave its domain is not a number"
-            self.say("W0401", message, value.span, help)
-        elif word == "positive" and self.zeros.may_be_zero(value):
-            help = "add something positive, as in `... + 0.001`, or write a branch for 0"
-            self.say("W0401", f"{wanted}, but this can be exactly 0", value.span, help)
+    def _walk(self, core: c.Core | c.Law, known: Known) -> Iterator[Finding]:
+        """What is wrong with an expression, from inside out, where this is known."""
+        for part, own in self._parts(core, known):
+            yield from self._walk(part, own)
+        if isinstance(core, c.CallFn):
+            yield from self._of_call(core, known)
+        call = call_of(core, known)
+        if call is not None:
+            yield from self.arguments.findings(call, self._text)
 
-    def mend(self, law: c.Law, param: ParamSpec, value: c.Core) -> str:
-        _, most = ALLOWED[param.type.domain]
-        if isinstance(value, c.Const):
-            return f"write {DOMAIN_WORDS[param.type.domain]}"
-        type_ = "real(lower=0, upper=1)" if most == 1 else "real(lower=0)"
-        if _is_plain(value):
-            mend = f"declare it `: {type_}`, which cuts a draw to it"
-            mend += ", or draw it from a distribution on that range"
-        elif most == 1:
-            mend = "write `logistic(...)` around it"
+    def _parts(self, core: c.Core | c.Law, known: Known) -> Iterator[tuple[c.Core, Known]]:
+        """The expressions directly inside of this one, with what is known there."""
+        if isinstance(core, c.If):
+            yield core.condition, known
+            yield from self.facts.branches(core, known)
+        elif isinstance(core, c.Loop):
+            yield core.start, known
+            yield core.condition, known
+            yield core.body, self.facts.given(core.condition, True, known)
+        elif isinstance(core, c.Reduce) and core.where is not None:
+            yield core.where, known
+            yield core.body, self.facts.given(core.where, True, known)
+        elif isinstance(core, c.Apply) and core.function in ("and", "or"):
+            (_, first), (_, second) = core.arguments
+            yield first, known
+            yield second, self.facts.given(first, core.function == "and", known)
         else:
-            mend = "write `exp(...)` around it, or declare what it is computed from with `lower=0`"
-        free = self.free_form(law, param)
-        return f"write `{law.name}({free}=...)`, or {mend}" if free else mend
+            for part in c.parts(core):
+                yield part, known
 
-    def free_form(self, law: c.Law, param: ParamSpec) -> str:
-        """The argument of another row that takes any number, as `logits` for `p`."""
-        own = {p.name for p in law.facts.signature.params} - {param.name}
-        for row in distributions_by_name()[law.name]:
-            names = {p.name for p in row.signature.params}
-            found = next((name for name in FREE if name in names), "")
-            if found and names - {found} == own:
-                return found
-        return ""
+    def _of_call(self, core: c.CallFn, known: Known) -> Iterator[Finding]:
+        """What is wrong inside of a function, at the place where it is called."""
+        self.called.add(core.function)
+        ranges = tuple(self.facts.range_of(argument, known) for argument in core.arguments)
+        for finding in self._of_body(self.facts.functions[core.function], ranges):
+            inside = f"in `{core.function}`, "
+            message = finding.message.removeprefix("in ")
+            is_deeper = message != finding.message
+            message = finding.message if is_deeper else inside + finding.message
+            yield finding.replace(message=message, span=core.span)
 
-    def of_array(self, law: c.Law, param: ParamSpec, value: c.Core) -> None:
-        """A variable that is declared as something else is wrong; anything else may be right."""
-        word = param.type.domain
-        free = self.free_form(law, param)
-        text = self.source.text[value.span.start : value.span.end]
-        if all(isinstance(part, c.Const | c.Stack) for part in c.walk(value)):
-            from .constants import keeps  # NumPy is loaded only where numbers are written out
+    def _of_body(self, function: Function, ranges: tuple[Interval, ...]) -> tuple[Finding, ...]:
+        key = function.name, ranges
+        if function.body is None or len(self.bodies) > MOST_BODIES:
+            return ()
+        if key not in self.bodies:
+            source, self.source = self.source, None
+            found = self._walk(function.body, parameters_known(function, ranges))
+            self.bodies[key] = ()
+            self.bodies[key] = tuple({(f.code, f.message): f for f in found}.values())
+            self.source = source
+        return self.bodies[key]
 
-            if not keeps(value, word):
-                message = f"`{param.name}` of {law.name} is {_article(word)}, but this is not"
-                self.say("E0403", message, value.span, f"{_WANTED.get(word, 'change it')}")
-            return
-        other = f"write `{law.name}({free}={text})`, or " if free else ""
-        ref = value.base if isinstance(value, c.At) else value
-        if isinstance(ref, c.Ref) and ref.name not in self.facts.pieces:
-            declared = f"{word}[{', '.join(str(axis) for axis in ref.type.shape)}]"
-            message = (
-                f"`{param.name}` of {law.name} is {_article(word)}, but `{ref.name}` is {ref.type}"
-            )
-            self.say("E0403", message, value.span, f"{other}declare it `{ref.name} : {declared}`")
-            return
-        says = f"`{param.name}` of {law.name} is {_article(word)}, and nothing says that this is"
-        self.say("W0401", says, value.span, f"{other}{_MENDS.get(word, 'declare it so')}")
+    def _text(self, span: Span) -> str:
+        """What stands at a place of the statement; a function may stand in another file."""
+        return self.source.text[span.start : span.end] if self.source else "..."
 
-    def of_value(self, definition: Definition) -> None:
+    def _of_declared(self, definition: Definition) -> Iterator[Finding]:
         """A declared range of a value is a promise: it is proved, or it is a mistake."""
         if definition.kind != "let" or not isinstance(definition.type.domain, Real | Int):
             return
         least, most = definition.type.bounds
         for piece in definition.pieces:
             assert isinstance(piece.body, c.Core)
-            low, high = self.facts.range_of(piece.body)
+            known = self.facts.given(piece.where, True, NOTHING_KNOWN)
+            low, high = self.facts.range_of(piece.body, known)
             if low < least or high > most:
                 declared = f"`{definition.name}` is declared {definition.type}"
-                message = f"{declared}, but this can be {_shown(low, high)}"
+                message = f"{declared}, but this can be {shown(low, high)}"
                 help = "take the range away, or write what keeps to it: `max(...)`, `exp(...)`"
-                self.say("E0414", message, piece.body.span, help)
-
-
-_WANTED = {
-    "simplex": "its numbers are 0 or above, and sum to 1",
-    "ordered": "its numbers increase",
-    "positive_ordered": "its numbers increase",
-    "covariance": "it is symmetric, and its eigenvalues are above 0",
-    "correlation": "it is symmetric, and its eigenvalues are above 0",
-    "cholesky": "it is 0 above the diagonal, and above 0 on it",
-}
-_MENDS = {
-    "simplex": "divide it by its sum, or write `softargmax(...)`",
-    "covariance": "write it as a sum of covariances, or declare it so",
-    "cholesky": "write `cholesky(...)` of a covariance matrix",
-    "ordered": "write `cumsum(...)` of positive steps, or declare it so",
-}
-
-
-def _is_plain(value: c.Core) -> bool:
-    return isinstance(value, c.Ref) or (isinstance(value, c.At) and isinstance(value.base, c.Ref))
-
-
-def _article(word: str) -> str:
-    return {"simplex": "a `simplex`", "ordered": "`ordered`", "positive_ordered": "`ordered`"}.get(
-        word, f"a `{word}` matrix"
-    )
-
-
-def _shown(low: float, high: float) -> str:
-    if low == high:
-        return f"{low:g}"
-    if low == -inf and high == inf:
-        return "any number"
-    if low == -inf:
-        return f"any number up to {high:g}"
-    return f"any number from {low:g} up" if high == inf else f"any number from {low:g} to {high:g}"
+                yield Finding("E0414", message, piece.body.span, help)

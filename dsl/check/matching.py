@@ -212,9 +212,8 @@ def _rank_help(spec: TypeSpec, shape: t.Shape) -> str:
 
 
 def domain_misfit(word: str, type_: t.Type) -> str | None:
-    """Why a value of this type cannot be in the domain of this word; None when it may be."""
+    """Why a value is not of the kind of this word; how large it is, is judged in domains.py."""
     domain = type_.domain
-    lower, upper = type_.bounds
     if word in ("item", "index") or not type_.known:
         return None
     if word == "bool":
@@ -224,15 +223,4 @@ def domain_misfit(word: str, type_: t.Type) -> str | None:
         return f"needs a number, but this is a label of `{domain}`"
     if word in ("int", "count") and not type_.whole:
         return f"needs a whole number, but this is {show_kind(type_)}"
-    if (word == "positive" and upper <= 0) or (word in ("nonnegative", "count") and upper < 0):
-        wanted = "above 0" if word == "positive" else "0 or above"
-        return f"must be {wanted}, but this is {_show_value(lower, upper)}"
-    if word in ("unit", "simplex") and (upper < 0 or lower > 1):
-        return f"must lie between 0 and 1, but this is {_show_value(lower, upper)}"
     return None
-
-
-def _show_value(lower: float, upper: float) -> str:
-    if lower == upper:
-        return f"{lower:g}"
-    return f"at most {upper:g}" if upper <= 0 else f"at least {lower:g}"

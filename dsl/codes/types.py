@@ -14,7 +14,7 @@ takes, in the notation of `dpc explain functions`; capital letters stand for any
 E0202: too many or too few arguments, or a wrong name
 Arguments come in the order of the function's parameters, or by their names. Functions
 of the program take theirs in order only.
-  data x : real
+  data x : real(lower=0)
 - y := sqrt(x, 2)
 + y := sqrt(x)
 
@@ -146,8 +146,17 @@ where the value is a constant.
   y[i in Obs] ~ Poisson(rate)
 
 E0218: a number too large
-Numbers are double precision: the largest is about 1.8e308. Work with logarithms
-instead.
-- huge := 1e999
+Numbers are double precision: the largest is about 1.8e308, and the largest whole
+number about 9.2e18. That holds for constants that are computed, too. Work with
+logarithms instead.
+- huge := 10^999
 + log_huge := 999 * log(10)
+
+E0219: an argument outside its domain
+The function has no value there: a logarithm is of a number above 0, an entropy of
+probabilities that sum to one, and nothing is divided by 0. Where an argument only may
+be outside, there is the warning W0401.
+  param p : real(lower=0)
+- y := log(-1 - p)
++ y := log(1 + p)
 """

@@ -9,11 +9,12 @@ before, silences the warning.
 - variance = tau^2
 + variance := tau^2
 
-W0401: a parameter that may leave its domain
-The distribution needs a positive number, a probability, probabilities that sum to one,
-a covariance matrix, and this expression may be something else. Give what it is computed
-from a type with bounds (which cuts the distribution of a draw to them), draw it from a
-distribution with the right support, or map it: `exp(x)`, `logistic(x)`, `softargmax(x)`.
+W0401: an argument that may leave its domain
+The distribution or the function needs a positive number, a probability, probabilities
+that sum to one, a covariance matrix, a divisor that is not 0, and this expression may be
+something else. Give what it is computed from a type with bounds (which cuts the
+distribution of a draw to them), draw it from a distribution with the right support, map
+it: `exp(x)`, `logistic(x)`, `softargmax(x)`, or write a branch: `if x > 0 then log(x)`.
 - sigma ~ Normal(0, 1)
 + sigma ~ HalfNormal(1)
   x ~ Normal(0, sigma)

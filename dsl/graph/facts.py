@@ -5,15 +5,18 @@ One pass over the core, which looks through names at their definitions, and into
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from math import inf
-from typing import TYPE_CHECKING
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any
 
 from ..library.functions import functions_by_text
 from . import core as c
+from .known import NOTHING_KNOWN, Known
+from .linear import add_linear
 from .ranges import OPERATORS, Interval, join, meet, range_of_function
 from .typed import Function, Piece
+from .types import REAL
 
 if TYPE_CHECKING:
     from .typed import Definition
@@ -42,8 +45,14 @@ _MIRRORED = {
     "greater_equal": "less_equal",
 }
 
-Ranges = Mapping[str | c.Core, Interval]
-"""Of variables by name, and of what a condition speaks of."""
+Numbers = float | list[Any]
+"""A number, or nested lists of them."""
+
+TINY = nextafter(0.0, 1.0)
+"""The least number above 0."""
+
+MOST_BODIES = 2000
+"""Bodies of functions that are looked into, each for other ranges of its arguments."""
 
 
 class Facts:
@@ -55,22 +64,39 @@ class Facts:
         }
         self.functions = {function.name: function for function in functions}
         self.ranges: dict[str, Interval] = {}
+        # What is assumed of a node inside of its own definition, and which of these were used.
+        self.assumed: dict[str, Interval] = {}
+        self.used: set[str] = set()
+        self.calls: dict[tuple[str, tuple[Interval, ...]], Interval] = {}
+        # By identity, with the expressions themselves, which keeps their identity theirs.
+        self.memo: dict[tuple[int, int], tuple[c.Core, Known, Interval]] = {}
 
     # ---- ranges
 
-    def range_of(self, core: c.Core, known: Ranges | None = None) -> Interval:
-        """The least and the greatest value that it can have; `known` are those of variables."""
-        found = meet(core.type.bounds, self._range(core, known or {}))
-        if known and isinstance(core, c.Ref | c.At | c.Var) and core in known:
-            return meet(found, known[core])
+    def range_of(self, core: c.Core, known: Known = NOTHING_KNOWN) -> Interval:
+        """The least and the greatest value that it can have, where this is known."""
+        key = id(core), id(known)
+        if key in self.memo and not self.assumed:
+            return self.memo[key][2]
+        found = self._range_of(core, known)
+        if not self.assumed:
+            self.memo[key] = core, known, found
         return found
 
-    def _range(self, core: c.Core, known: Ranges) -> Interval:
+    def _range_of(self, core: c.Core, known: Known) -> Interval:
+        found = meet(core.type.bounds, self._range(core, known))
+        if isinstance(core, c.Ref | c.At | c.Var | c.Apply) and core in known.ranges:
+            found = meet(found, known.ranges[core])
+        if isinstance(core, c.Apply) and core.function in ("add", "subtract", "negate"):
+            found = meet(found, known.of_difference(core))
+        return found
+
+    def _range(self, core: c.Core, known: Known) -> Interval:
         match core:
             case c.Const():
                 return float(core.value), float(core.value)
             case c.Var():
-                return known.get(core.name, core.type.bounds)
+                return known.ranges.get(core.name, core.type.bounds)
             case c.Ref():
                 return self._of_node(core)
             case c.At():
@@ -91,63 +117,85 @@ class Facts:
                 return self._of_apply(core, known)
         return core.type.bounds
 
-    def branches(self, core: c.If, known: Ranges) -> Iterator[tuple[c.Core, Ranges]]:
+    def branches(self, core: c.If, known: Known) -> Iterator[tuple[c.Core, Known]]:
         """Each branch, with what is known where it is taken."""
-        yield core.then, self._given(core.condition, True, known)
-        yield core.otherwise, self._given(core.condition, False, known)
+        yield core.then, self.given(core.condition, True, known)
+        yield core.otherwise, self.given(core.condition, False, known)
 
-    def _given(self, condition: c.Core, holds: bool, known: Ranges) -> Ranges:
+    def given(self, condition: c.Core | None, holds: bool, known: Known) -> Known:
+        """What is known where a condition holds, or does not."""
         if not isinstance(condition, c.Apply):
             return known
         values = [value for _, value in condition.arguments]
         word = condition.function
         if word == "not":
-            return self._given(values[0], not holds, known)
+            return self.given(values[0], not holds, known)
         if word == ("and" if holds else "or"):
-            return self._given(values[1], holds, self._given(values[0], holds, known))
+            return self.given(values[1], holds, self.given(values[0], holds, known))
         word = word if holds else _OPPOSITES.get(word, "")
-        if word not in _OPPOSITES or word == "not_equal":
+        if word not in _OPPOSITES:
             return known
         left, right = values
+        difference = c.Apply(condition.span, REAL, "subtract", (("a", left), ("b", right)))
+        if word == "not_equal":
+            return self._unequal(left, right, known).without_zero(difference)
         narrowed: dict[str | c.Core, Interval] = {
             left: self._beside(left, word, right, known),
             right: self._beside(right, _MIRRORED.get(word, word), left, known),
         }
-        return {**known, **narrowed}
+        for core, interval in [*narrowed.items()]:
+            narrowed |= _inside_magnitude(core, interval)
+        known = known.with_ranges(narrowed)
+        ends = _compared(word, (0.0, 0.0), _step(left, right, word))
+        return known.with_difference(difference, ends)
 
-    def _beside(self, core: c.Core, word: str, other: c.Core, known: Ranges) -> Interval:
+    def _beside(self, core: c.Core, word: str, other: c.Core, known: Known) -> Interval:
         """The range of what compares like this with another."""
-        low, high = self.range_of(other, known)
-        # The next whole number is one further; a real number may be as close as it likes.
-        step = 1 if core.type.whole and other.type.whole and word in ("less", "greater") else 0
-        if word in ("less", "less_equal"):
-            low, high = -inf, high - step
-        elif word in ("greater", "greater_equal"):
-            low, high = low + step, inf
-        return meet(self.range_of(core, known), (low, high))
+        ends = _compared(word, self.range_of(other, known), _step(core, other, word))
+        return meet(self.range_of(core, known), ends)
+
+    def _unequal(self, left: c.Core, right: c.Core, known: Known) -> Known:
+        """A whole number that is not the least of its range is the next one at least."""
+        for core, other in ((left, right), (right, left)):
+            (low, high), (value, same) = (self.range_of(x, known) for x in (core, other))
+            if core.type.whole and value == same == low < high:
+                return known.with_ranges({core: (low + 1, high)})
+            if core.type.whole and value == same == high > low:
+                return known.with_ranges({core: (low, high - 1)})
+        return known
 
     def _of_node(self, core: c.Ref) -> Interval:
         """That of its definition; inside of which it has what is assumed of it."""
-        if core.name not in self.pieces:
+        name = core.name
+        if name not in self.pieces:
             return core.type.bounds
-        if core.name not in self.ranges:
+        if name in self.assumed:
+            self.used.add(name)
+            return self.assumed[name]
+        if name not in self.ranges:
             # By induction: a recurrence that keeps 0 or above as long as it was there stays there.
             before = dict(self.ranges)
-            if self._assume(core, meet(core.type.bounds, (0.0, inf)))[0] < 0:
+            found = self._assume(core, meet(core.type.bounds, (0.0, inf)))
+            if name in self.used and found[0] < 0:
                 self.ranges = before
-                self._assume(core, core.type.bounds)
-        return self.ranges[core.name]
+                found = self._assume(core, core.type.bounds)
+            self.used.discard(name)
+            self.ranges[name] = found
+        return self.ranges[name]
 
     def _assume(self, core: c.Ref, hypothesis: Interval) -> Interval:
         """The range of its definition, if this is what it has inside of it."""
-        self.ranges[core.name] = hypothesis
+        self.assumed[core.name] = hypothesis
         bodies = [piece.body for piece in self.pieces[core.name]]
-        parts = [self.range_of(body) for body in bodies if isinstance(body, c.Core)]
-        self.ranges[core.name] = join(*parts)
-        return self.ranges[core.name]
+        wheres = [piece.where for piece in self.pieces[core.name]]
+        pairs = zip(bodies, wheres, strict=True)
+        known = [(body, self.given(where, True, NOTHING_KNOWN)) for body, where in pairs]
+        parts = [self.range_of(body, own) for body, own in known if isinstance(body, c.Core)]
+        del self.assumed[core.name]
+        return join(*parts)
 
-    def _of_reduction(self, core: c.Reduce, known: Ranges) -> Interval:
-        low, high = self.range_of(core.body, known)
+    def _of_reduction(self, core: c.Reduce, known: Known) -> Interval:
+        low, high = self.range_of(core.body, self.given(core.where, True, known))
         if core.operator in ("max", "min", "mean"):
             return low, high
         if core.operator == "sum":
@@ -156,23 +204,27 @@ class Facts:
             return 0.0, (1.0 if high <= 1 else core.type.bounds[1])
         return core.type.bounds
 
-    def _of_call(self, core: c.CallFn, known: Ranges) -> Interval:
+    def _of_call(self, core: c.CallFn, known: Known) -> Interval:
         function = self.functions[core.function]
         if function.body is None:
             return core.type.bounds
-        ranges = (self.range_of(argument, known) for argument in core.arguments)
-        names = (name for name, _ in function.parameters)
-        return self.range_of(function.body, dict(zip(names, ranges, strict=True)))
+        ranges = tuple(self.range_of(argument, known) for argument in core.arguments)
+        key = core.function, ranges
+        if key not in self.calls:
+            if len(self.calls) > MOST_BODIES:
+                return core.type.bounds
+            self.calls[key] = core.type.bounds
+            self.calls[key] = self.range_of(function.body, parameters_known(function, ranges))
+        return self.calls[key]
 
-    def _of_apply(self, core: c.Apply, known: Ranges) -> Interval:
+    def _of_apply(self, core: c.Apply, known: Known) -> Interval:
         values = [value for _, value in core.arguments if not isinstance(value, c.DimRef)]
         given = [self.range_of(value, known) for value in values]
         if core.function == "negate":
             return -given[0][1], -given[0][0]
         if core.function in OPERATORS:
             if core.function == "multiply" and values[0] == values[1]:
-                low, high = OPERATORS["multiply"](*given)
-                return max(low, 0.0), high
+                return OPERATORS["power"](given[0], (2.0, 2.0))
             if core.function == "divide" and self._is_share(values[0], values[1], known):
                 return 0.0, 1.0
             return OPERATORS[core.function](*given)
@@ -185,20 +237,21 @@ class Facts:
             return given[0]
         return range_of_function(row, by_name, core.type.bounds)
 
-    def difference(self, high: c.Core, low: c.Core) -> Interval:
+    def difference(self, high: c.Core, low: c.Core, known: Known = NOTHING_KNOWN) -> Interval:
         """The range of high - low, in which what both have in common cancels."""
         total: dict[c.Core | None, float] = {}
-        _add_linear(self._defined(high), 1.0, total)
-        _add_linear(self._defined(low), -1.0, total)
+        add_linear(self._defined(high), 1.0, total)
+        add_linear(self._defined(low), -1.0, total)
         constant = total.pop(None, 0.0)
         ends = constant, constant
         for core, weight in total.items():
             if core is not None and weight:
-                part = OPERATORS["multiply"](self.range_of(core), (weight, weight))
+                part = OPERATORS["multiply"](self.range_of(core, known), (weight, weight))
                 ends = OPERATORS["add"](ends, part)
-        return ends
+        whole = c.Apply(high.span, REAL, "subtract", (("a", high), ("b", low)))
+        return meet(ends, known.of_difference(whole))
 
-    def _is_share(self, part: c.Core, whole: c.Core, known: Ranges) -> bool:
+    def _is_share(self, part: c.Core, whole: c.Core, known: Known) -> bool:
         """x / (x + y) with both 0 or above, and x[i] / sum(x)."""
         if self.range_of(part, known)[0] < 0:
             return False
@@ -218,6 +271,23 @@ class Facts:
             (*_, piece) = self.pieces[core.name]
             if len(self.pieces[core.name]) == 1 and isinstance(piece.body, c.Core):
                 return piece.body
+        return core
+
+    def numbers(self, core: c.Core) -> Numbers | None:
+        """A number, or nested lists of numbers, where all of them are constants."""
+        core = self._written(core)
+        if isinstance(core, c.Stack):
+            items = [self.numbers(item) for item in core.items]
+            known = [item for item in items if item is not None]
+            return known if len(known) == len(items) else None
+        low, high = self.range_of(core)
+        return float(low) if low == high and not core.type.shape else None
+
+    def _written(self, core: c.Core) -> c.Core:
+        """The array that a name stands for, where one statement writes it out."""
+        pieces = self.pieces.get(core.name, ()) if isinstance(core, c.Ref) else ()
+        if len(pieces) == 1 and not pieces[0].indices and isinstance(pieces[0].body, c.Core):
+            return self._written(pieces[0].body)
         return core
 
     # ---- constraints
@@ -250,7 +320,7 @@ class Facts:
                 return self._all_keep(core.items, "simplex")
             total: dict[c.Core | None, float] = {}
             for item in core.items:
-                _add_linear(item, 1.0, total)
+                add_linear(item, 1.0, total)
             constant = total.pop(None, 0.0)
             is_one = abs(constant - 1) < TOLERANCE
             cancels = all(abs(weight) < TOLERANCE for weight in total.values())
@@ -319,6 +389,44 @@ class Facts:
         return is_sum and self.range_of(core.arguments[0][1])[0] >= 0  # type: ignore[attr-defined]
 
 
+def parameters_known(function: Function, ranges: Iterable[Interval]) -> Known:
+    """What is known inside of a function that is called with arguments of these ranges."""
+    names = (name for name, _ in function.parameters)
+    return Known(ranges=dict(zip(names, ranges, strict=True)))
+
+
+def _step(core: c.Core, other: c.Core, word: str) -> float:
+    """How far apart what is strictly ordered is: 1 for whole numbers, for others the least."""
+    is_strict = word in ("less", "greater")
+    return 1.0 if is_strict and core.type.whole and other.type.whole else TINY * is_strict
+
+
+def _compared(word: str, ends: Interval, step: float) -> Interval:
+    """Where what compares like this with something between `ends` lies."""
+    low, high = ends
+    if word in ("less", "less_equal"):
+        return -inf, _moved(high, -step)
+    if word in ("greater", "greater_equal"):
+        return _moved(low, step), inf
+    return ends
+
+
+def _moved(end: float, step: float) -> float:
+    """By a step, or to the next number of the computer where that is further."""
+    if not step or abs(end) == inf:
+        return end
+    nearest = nextafter(end, inf if step > 0 else -inf)
+    return max(end + step, nearest) if step > 0 else min(end + step, nearest)
+
+
+def _inside_magnitude(core: c.Core, interval: Interval) -> dict[str | c.Core, Interval]:
+    """abs(x) below 1 says that x lies between -1 and 1."""
+    if not isinstance(core, c.Apply) or core.function != "abs" or interval[1] == inf:
+        return {}
+    (_, inside), *_ = core.arguments
+    return {inside: meet(inside.type.bounds, (-interval[1], interval[1]))}
+
+
 _RULES = {
     "simplex": Facts.is_simplex,
     "covariance": Facts.is_covariance,
@@ -351,41 +459,3 @@ def _is_even(part: c.Core, whole: c.Core) -> bool:
 
 def _is_transpose(core: c.Core, of: c.Core) -> bool:
     return isinstance(core, c.Apply) and core.function == "transpose" and core.arguments[0][1] == of
-
-
-def _add_linear(core: c.Core, weight: float, total: dict[c.Core | None, float]) -> None:
-    """Adds `weight` times an expression to a sum of atoms; None stands for the number one."""
-    if isinstance(core, c.Const):
-        total[None] = total.get(None, 0.0) + weight * float(core.value)
-        return
-    if isinstance(core, c.Apply):
-        values = [value for _, value in core.arguments]
-        if core.function in ("add", "subtract"):
-            _add_linear(values[0], weight, total)
-            _add_linear(values[1], weight if core.function == "add" else -weight, total)
-            return
-        if core.function == "negate":
-            _add_linear(values[0], -weight, total)
-            return
-        if core.function == "divide" and isinstance(values[1], c.Const) and values[1].value:
-            _add_linear(values[0], weight / float(values[1].value), total)
-            return
-        for value, other in (values, values[::-1]) if core.function == "multiply" else ():
-            if isinstance(value, c.Const):
-                _add_linear(other, weight * float(value.value), total)
-                return
-        for value, other in (values, values[::-1]) if core.function == "multiply" else ():
-            if isinstance(value, c.Apply) and value.function in ("add", "subtract"):
-                for sign, (_, inner) in zip(
-                    (1, -1 if value.function == "subtract" else 1), value.arguments, strict=True
-                ):
-                    product = c.Apply(core.span, core.type, "multiply", _ordered(inner, other))
-                    _add_linear(product, sign * weight, total)
-                return
-    total[core] = total.get(core, 0.0) + weight
-
-
-def _ordered(a: c.Core, b: c.Core) -> tuple[tuple[str, c.Core], ...]:
-    """One order for both ways of writing a product."""
-    first, second = sorted((a, b), key=repr)
-    return ("a", first), ("b", second)

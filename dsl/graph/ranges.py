@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from math import inf
 
@@ -44,10 +45,12 @@ def power(a: Interval, b: Interval) -> Interval:
     """Monotone in a base above 0; an even power of any base is 0 or above."""
     exponent = b[0] if b[0] == b[1] else None
     if a[0] < 0:
-        if exponent is None or exponent % 2 != 0:
+        if exponent is None or exponent % 2 == 1:
             return -inf, inf
-        most = max(-a[0], a[1])
-        return 0, _evaluated(math.pow, (most, exponent), inf) if exponent > 0 else inf
+        if exponent % 1:  # what is below 0 has no such power
+            return power((0.0, max(a[1], 0.0)), b)
+        least = 0.0 if a[1] >= 0 else -a[1]
+        return power((least, max(-a[0], a[1])), b)
     if exponent is None:
         is_share = a[1] <= 1 and b[0] >= 0
         return (0, 1) if is_share else (0, inf)
@@ -70,6 +73,8 @@ PLAIN: dict[str, Callable[..., float]] = {
     **{name: getattr(math, name) for name in ("exp", "expm1", "log", "log1p", "log2", "log10")},
     **{name: getattr(math, name) for name in ("sqrt", "tanh", "sinh", "asinh", "atan", "erf")},
     **{name: getattr(math, name) for name in ("floor", "ceil", "trunc", "erfc", "acos", "asin")},
+    **{name: getattr(math, name) for name in ("cosh", "lgamma", "sin", "cos", "tan", "pow")},
+    "square": lambda x: x * x,
     "Phi": lambda x: math.erfc(-x / math.sqrt(2)) / 2,
     "logistic": lambda x: 1 / (1 + math.exp(-x)),
     "softplus": lambda x: math.log1p(math.exp(x)),
@@ -81,6 +86,31 @@ PLAIN: dict[str, Callable[..., float]] = {
     "clip": lambda x, lower, upper: min(max(x, lower), upper),
 }
 """The value of a monotone function at the ends of a range."""
+
+
+AT_A_POINT: dict[str, Callable[..., float]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": math.pow,
+    "negate": operator.neg,
+}
+"""Operators of numbers, which are more than the ends of a range."""
+
+
+def value_at(name: str, points: list[float]) -> float | None:
+    """The value of an operator or a function at a point, infinite where it is too large.
+
+    None where it is not known, or has none.
+    """
+    function = AT_A_POINT.get(name) or PLAIN.get(name)
+    try:
+        return float(function(*points)) if function else None
+    except OverflowError:
+        return math.inf
+    except (ArithmeticError, ValueError, TypeError):
+        return None
 
 
 def range_of_function(row: FunctionRow, given: dict[str, Interval], result: Interval) -> Interval:

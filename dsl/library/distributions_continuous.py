@@ -78,7 +78,8 @@ REAL_LINE = (
         kinked=("location",),
     ),
     distribution(
-        "AsymmetricLaplace(location: real, scale: positive, quantile: unit) -> real",
+        "AsymmetricLaplace(location: real, scale: positive, quantile: real(above=0, below=1)) -> "
+        "real",
         "AsymmetricLaplaceQuantile(loc=location, scale=scale, quantile=quantile)",
         "for quantile regression: P(x < location) = quantile; at 0.5 it is Laplace(location, 2 * "
         "scale)",
@@ -148,7 +149,7 @@ INTERVALS = (
         tails="beta_tails",
     ),
     distribution(
-        "Beta(mean: unit, concentration: positive) -> unit",
+        "Beta(mean: real(above=0, below=1), concentration: positive) -> unit",
         "BetaProportion(mean=mean, concentration=concentration)",
         "Beta(mean * concentration, (1 - mean) * concentration)",
         "reparametrised cdf closed_divergence",

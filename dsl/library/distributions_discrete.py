@@ -72,7 +72,7 @@ COUNTS = (
         highest="n",
     ),
     distribution(
-        "BetaBinomial(n: count, p: unit, concentration: positive) -> count",
+        "BetaBinomial(n: count, p: real(above=0, below=1), concentration: positive) -> count",
         "BetaBinomial(concentration * p, concentration * (1 - p), total_count=n)",
         "a Binomial whose probability is Beta(mean=p, concentration); the mean is n * p",
         highest="n",
@@ -96,7 +96,7 @@ COUNTS = (
         tails="poisson_tails",
     ),
     distribution(
-        "Geometric(p: unit) -> count",
+        "Geometric(p: real(above=0, below=1)) -> count",
         "Geometric(probs=p)",
         "the number of failures before the first success of probability p",
         "measure_split",
@@ -129,7 +129,7 @@ COUNTS = (
         "cdf",
     ),
     distribution(
-        "NegativeBinomial(n: positive, p: unit) -> count",
+        "NegativeBinomial(n: positive, p: real(above=0, upper=1)) -> count",
         "NegativeBinomial(total_count=n, probs=1 - p)",
         "the number of failures before the n-th success of probability p; the mean is n * (1 - p) "
         "/ p",

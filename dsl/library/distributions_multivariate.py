@@ -1,5 +1,7 @@
 """Distributions of a vector or a matrix of real numbers."""
 
+from math import inf
+
 from .rows import Distribution, Update, distribution
 
 VECTORS = (
@@ -71,6 +73,7 @@ VECTORS = (
         "the direction of a Gaussian vector with mean `direction` and unit covariance, in 2 or 3 "
         "dimensions",
         "reparametrised",
+        lengths={"N": (2, 3)},
         moments=False,
     ),
 )
@@ -89,6 +92,7 @@ MATRICES = (
         "LKJ(dimension=D, concentration=concentration)",
         "a correlation matrix, density proportional to det^(concentration - 1)",
         "reparametrised",
+        lengths={"D": (2, inf)},
         moments=False,
     ),
     distribution(
@@ -96,6 +100,7 @@ MATRICES = (
         "LKJCholesky(dimension=D, concentration=concentration)",
         "the lower Cholesky factor of an LKJ(D, concentration) correlation matrix",
         "reparametrised",
+        lengths={"D": (2, inf)},
         moments=False,
     ),
     distribution(

@@ -15,6 +15,7 @@ from .rows import FunctionRow
 
 __all__ = [
     "FUNCTIONS",
+    "OPERATORS",
     "FunctionRow",
     "add_row",
     "all_functions",
@@ -25,6 +26,15 @@ __all__ = [
 FUNCTIONS: tuple[FunctionRow, ...] = (
     ELEMENTARY + REDUCTIONS + SMOOTH + CONSTRUCTORS + LINEAR_ALGEBRA + LISTS
 )
+
+OPERATORS: dict[str, FunctionRow] = {
+    "divide": FunctionRow("divide(a: real, b: real) -> real", "a / b", divisor="b"),
+    "power": FunctionRow("power(a: real, b: real) -> real", "a ^ b"),
+    "multiply": FunctionRow("multiply(a: num, b: num) -> num", "a * b"),
+    "add": FunctionRow("add(a: num, b: num) -> num", "a + b"),
+    "subtract": FunctionRow("subtract(a: num, b: num) -> num", "a - b"),
+}
+"""What the signs of the language mean."""
 
 INVERTED = ("exp", "sqrt", "logistic", "Phi", "tanh")
 INSIDE = (

@@ -99,19 +99,19 @@ MATRICES = (
         poles={"A": "where singular"},
     ),
     Row(
-        "inv(A: real[N, N]) -> real[N, N]",
+        "inv(A: invertible[N, N]) -> real[N, N]",
         "inverse; for equations use solve",
         "jnp.linalg.inv",
         poles={"A": "where singular"},
     ),
     Row(
-        "solve(A: real[N, N], b: real[N]) -> real[N]",
+        "solve(A: invertible[N, N], b: real[N]) -> real[N]",
         "the x with A @ x = b",
         "jnp.linalg.solve",
         poles={"A": "where singular"},
     ),
     Row(
-        "solve(A: real[N, N], b: real[N, M]) -> real[N, M]",
+        "solve(A: invertible[N, N], b: real[N, M]) -> real[N, M]",
         "the X with A @ X = b",
         "jnp.linalg.solve",
         poles={"A": "where singular"},

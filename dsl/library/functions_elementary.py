@@ -26,7 +26,7 @@ POWERS = (
         poles={"x": "at 0"},
     ),
     Row(
-        "log1p(x: real) -> real",
+        "log1p(x: real(lower=-1)) -> real",
         "log(1 + x), exact near 0",
         "jnp.log1p",
         rising="x",
@@ -64,7 +64,7 @@ ANGLES = (
         poles={"x": "at a right angle"},
     ),
     Row(
-        "asin(x: real) -> real",
+        "asin(x: real(lower=-1, upper=1)) -> real",
         "the angle from -pi/2 to pi/2 whose sine is x",
         "jnp.arcsin",
         rising="x",
@@ -72,7 +72,7 @@ ANGLES = (
         bends={"x": "outside -1 to 1"},
     ),
     Row(
-        "acos(x: real) -> nonnegative",
+        "acos(x: real(lower=-1, upper=1)) -> nonnegative",
         "the angle from 0 to pi whose cosine is x",
         "jnp.arccos",
         falling="x",
@@ -105,13 +105,13 @@ ANGLES = (
     ),
     Row("asinh(x: real) -> real", "inverse of sinh", "jnp.arcsinh", rising="x"),
     Row(
-        "acosh(x: positive) -> nonnegative",
+        "acosh(x: real(lower=1)) -> nonnegative",
         "inverse of cosh, for x from 1 up",
         "jnp.arccosh",
         bends={"x": "up to 1"},
     ),
     Row(
-        "atanh(x: real) -> real",
+        "atanh(x: real(above=-1, below=1)) -> real",
         "inverse of tanh, for x between -1 and 1",
         "jnp.arctanh",
         poles={"x": "outside -1 to 1"},
@@ -134,8 +134,8 @@ SPECIAL = (
         within=(0, 2),
     ),
     Row(
-        "erfinv(x: real) -> real",
-        "inverse of erf, for x in (-1, 1)",
+        "erfinv(x: real(above=-1, below=1)) -> real",
+        "inverse of erf",
         "jax.scipy.special.erfinv",
         poles={"x": "outside -1 to 1"},
     ),
@@ -161,6 +161,8 @@ SPECIAL = (
         "lchoose(n: nonnegative, k: nonnegative) -> real",
         "log of the ways to choose k from n",
         poles={"n k": "where they are equal"},
+        ascending=("k", "n"),
+        lenient=True,
     ),
     Row(
         "gammainc(a: positive, x: nonnegative) -> unit",
@@ -197,6 +199,7 @@ ROUNDING = (
         "a - b * floor(a / b); it jumps where a / b is whole",
         "jnp.mod",
         jumps="a b",
+        divisor="b",
     ),
 )
 
@@ -219,6 +222,7 @@ BINARY = (
         "clip(x: num, lower: num, upper: num) -> num",
         "x, or the end that it lies beyond",
         "jnp.clip",
+        ascending=("lower", "upper"),
         kinks="x lower upper",
         rising="x lower upper",
     ),
@@ -227,6 +231,7 @@ BINARY = (
         "logdiffexp(a: real, b: real) -> real",
         "log(exp(a) - exp(b)), no overflow, for a above b",
         poles={"a b": "where they are equal"},
+        ascending=("b", "a"),
     ),
 )
 

@@ -149,6 +149,7 @@ ENVELOPES = (
     Row(
         "moreau_interval(x: real, lower: real, upper: real) -> nonnegative",
         "(x - clip(x, lower, upper))^2 / 2: the envelope of the interval, whose prox is clip",
+        ascending=("lower", "upper"),
     ),
     Row(
         "moreau_norm(x: real[N], weight: positive = 1) -> nonnegative",

@@ -5,11 +5,13 @@ axis and are the same axis wherever they recur; `...` stands for any shape at al
 parameters and result are all scalars applies elementwise to arrays of one shape. `D: dim` takes the
 name of a dim, `*D: dim` one or more; in the result these stand for their axes (`real[D]`,
 `real[*D]`). `N+1` is an axis of that size, without a name. A parameter with `= value` may be left
-out.
+out. `real(lower=0, below=1)` is a number from 0 to 1 that is not 1: `lower` and `upper` are in a
+domain, `above` and `below` are not.
 """
 
 import re
 from functools import cache
+from math import inf, isfinite
 
 from ..record import Record
 
@@ -33,16 +35,67 @@ DOMAIN_WORDS = {
     "corr_cholesky": "the Cholesky factor of a correlation matrix",
     "covariance": "a symmetric positive definite matrix",
     "correlation": "a covariance matrix with ones on its diagonal",
+    "invertible": "a matrix whose determinant is not 0",
+}
+
+
+class Ends(Record):
+    """Where a domain of numbers ends; what is excluded is not in it."""
+
+    low: float = -inf
+    high: float = inf
+    excludes_low: bool = False
+    excludes_high: bool = False
+
+    def misses(self, low: float, high: float) -> bool:
+        """Whether nothing between these numbers is in the domain."""
+        is_below = high < self.low or (self.excludes_low and high <= self.low)
+        return is_below or low > self.high or (self.excludes_high and low >= self.high)
+
+    def hold(self, low: float, high: float) -> bool:
+        """Whether all between these numbers is in the domain, but perhaps for its ends."""
+        return low >= self.low and high <= self.high
+
+    def __str__(self) -> str:
+        low, high = f"{self.low:g}", f"{self.high:g}"
+        if isfinite(self.low) and isfinite(self.high) and not self.excludes_high:
+            return f"above {low} and up to {high}" if self.excludes_low else f"from {low} to {high}"
+        parts = []
+        if isfinite(self.low):
+            parts.append(f"above {low}" if self.excludes_low else f"{low} or above")
+        if isfinite(self.high):
+            parts.append(f"below {high}" if self.excludes_high else f"{high} or below")
+        return " and ".join(parts)
+
+
+ENDS = {
+    "positive": Ends(0, inf, excludes_low=True),
+    "nonnegative": Ends(0, inf),
+    "unit": Ends(0, 1),
+    "count": Ends(0, inf),
 }
 
 
 class TypeSpec(Record):
     domain: str
     axes: tuple[str, ...] = ()
+    own_ends: Ends | None = None
 
     @property
     def any_shape(self) -> bool:
         return self.axes == ("...",)
+
+    @property
+    def ends(self) -> Ends | None:
+        """Those of its numbers, where they have any."""
+        return self.own_ends or ENDS.get(self.domain)
+
+    @property
+    def words(self) -> str:
+        if self.own_ends is None:
+            return DOMAIN_WORDS[self.domain]
+        ends = str(self.own_ends)
+        return f"a real number{' ' if ends.startswith(('from', 'above')) else ', '}{ends}"
 
 
 class ParamSpec(Record):
@@ -67,9 +120,10 @@ class Signature(Record):
 
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)")
-_PARAM = re.compile(r"(\*?)(\w+): ([^=]+?)(?: = (.+))?")
-_TYPE = re.compile(r"(\w+)(?:\[(.+)\])?")
-_COMMA_OUTSIDE_BRACKETS = re.compile(r", (?![^\[]*\])")
+_PARAM = re.compile(r"(\*?)(\w+): (.+?)(?: = (.+))?")
+_TYPE = re.compile(r"(\w+)(?:\((.+?)\))?(?:\[(.+)\])?")
+_END = re.compile(r"(lower|upper|above|below)=(-?[\d.]+)")
+_COMMA_OUTSIDE_BRACKETS = re.compile(r", (?![^\[]*\]|[^(]*\))")
 
 
 @cache
@@ -85,10 +139,20 @@ def _parse_param(text: str) -> ParamSpec:
 
 
 def _parse_type(text: str) -> TypeSpec:
-    domain, axes = _match(_TYPE, text).groups()
-    if domain not in DOMAIN_WORDS:
-        raise ValueError(f"unknown domain word {domain!r} in a signature")
-    return TypeSpec(domain, tuple(axes.split(", ")) if axes else ())
+    domain, ends, axes = _match(_TYPE, text).groups()
+    if domain not in DOMAIN_WORDS or (ends and domain != "real"):
+        raise ValueError(f"unknown domain {text!r} in a signature")
+    return TypeSpec(domain, tuple(axes.split(", ")) if axes else (), _parse_ends(ends))
+
+
+def _parse_ends(text: str | None) -> Ends | None:
+    if not text:
+        return None
+    ends = dict(_match(_END, part).groups() for part in text.split(", "))
+    numbers = {word: float(number) for word, number in ends.items()}
+    low = numbers.get("above", numbers.get("lower", -inf))
+    high = numbers.get("below", numbers.get("upper", inf))
+    return Ends(low, high, "above" in numbers, "below" in numbers)
 
 
 def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:

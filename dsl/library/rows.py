@@ -75,6 +75,14 @@ class FunctionRow(LibraryRow):
     bends: Mapping[str, str] = NOTHING
     within: tuple[float, float] = (-inf, inf)
     """The ends of its values, where its type does not have them."""
+    ascending: tuple[str, ...] = ()
+    """Arguments of which the first is below the second; for whole draws and functions not above."""
+    lengths: Mapping[str, tuple[float, float]] = NOTHING
+    """The least and the greatest size of an axis, or of a dim that is given."""
+    divisor: str = ""
+    """The argument that is not 0."""
+    lenient: bool = False
+    """It has a value for arguments in another order, which is a slip only if it is sure."""
 
     @property
     def hard(self) -> bool:
@@ -136,7 +144,9 @@ class Distribution(LibraryRow):
     reparametrised: bool = False
     """A draw is a differentiable function of the arguments and of noise without them."""
     ascending: tuple[str, ...] = ()
-    """Arguments of which the first is below the second, or for whole numbers not above it."""
+    """Arguments of which the first is below the second; for whole draws and functions not above."""
+    lengths: Mapping[str, tuple[float, float]] = NOTHING
+    """The least and the greatest size of an axis, or of a dim that is given."""
     degrees: str = ""
     """The argument that is above the number of rows of a draw less one."""
     edges: tuple[str, ...] = ()
@@ -220,6 +230,7 @@ def distribution(text: str, numpyro: str, doc: str, facts: str = "", **more: Any
 
 REASONS: dict[str, str] = {
     "reparametrised": "its draws are whole numbers",
+    "lengths": "its draws may have any size",
     "ascending": "no two of its arguments have to be in order",
     "degrees": "its draws are no matrices with degrees of freedom",
     "edges": "its support does not move",

@@ -87,7 +87,10 @@ def _operand_type(core: c.Apply, values: list[c.Core]) -> Type:
     return core.type
 
 
-_REALS = ["real", "positive", "nonnegative", "unit", "simplex", "ordered", "covariance", "cholesky"]
+_REALS = frozenset(
+    {"real", "positive", "nonnegative", "unit"}
+    | {"simplex", "ordered", "covariance", "cholesky", "invertible"}
+)
 
 
 def _lower_elementwise(path: str, core: c.Apply, lowered: list[Value], scope: Scope) -> Value:

@@ -108,7 +108,7 @@ def test_a_declared_range_is_proved_or_refused() -> None:
 
 RISING_OR_FALLING = [row for row in FUNCTIONS if row.rising or row.falling]
 MONOTONE = [row for row in RISING_OR_FALLING if row.name in PLAIN and row.signature.elementwise]
-numbers = st.floats(-20, 20)
+numbers = st.floats(-20, 20, allow_subnormal=False)  # which JAX takes for 0
 
 
 @pytest.mark.parametrize("row", MONOTONE, ids=lambda row: row.text)
@@ -149,7 +149,7 @@ def test_a_latent_that_only_a_value_mentions_is_in_no_factor() -> None:
     assert [d.code for d in weighed.diagnostics] == []
 
 
-@pytest.mark.parametrize("law", ["Bernoulli(1)", "Geometric(1)", "Binomial(3, 0)"])
+@pytest.mark.parametrize("law", ["Bernoulli(1)", "NegativeBinomial(n=2, p=1)", "Binomial(3, 0)"])
 def test_a_probability_may_be_written_as_a_whole_number(law: str) -> None:
     with jax.numpy_dtype_promotion("standard"):  # which NumPyro needs to draw
         drawn = dpc.parse(f"x ~ {law}\n").sample(jax.random.key(0), {}, {}, n=3)["x"]

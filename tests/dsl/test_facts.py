@@ -59,6 +59,7 @@ def example(row: Distribution) -> dict[str, Any]:
         elif param.name == "lower":
             found[param.name] = LOWER[domain]
         else:
+            domain = "unit" if param.type.ends and param.type.ends.high == 1 else domain
             value = NAMED.get(param.name, NUMBERS[domain])
             found[param.name] = int(value) if domain in ("int", "count") else float(value)
     return found
@@ -267,7 +268,8 @@ def test_constructors_name_what_numpyro_has() -> None:
 @by_row()
 def test_whole_numbers_are_arguments_like_others(row: Distribution) -> None:
     """The density has the same derivatives whether 2 or 2.0 is written."""
-    reals = [p for p in row.signature.params if p.type.domain in WHOLE and not p.type.axes]
+    of_numbers = [p for p in row.signature.params if p.type.domain in WHOLE and not p.type.axes]
+    reals = [p for p in of_numbers if not p.type.own_ends]  # between 0 and 1 nothing is whole
     whole = {p.name: WHOLE_NAMED.get(p.name, WHOLE[p.type.domain]) for p in reals}
     value = made(row, **{name: float(given) for name, given in whole.items()}).sample(KEY)
     assert made(row, **whole).sample(KEY).dtype == value.dtype

@@ -104,7 +104,7 @@ def _inverse_factor(law: c.Law, precision: c.Core) -> c.Core:
     """inv(L)' for precision = L L': its square is inv(L L')."""
     plain = precision.type.replace(constraint="")
     factor = _cholesky(law, precision)
-    inverse = _apply(law, "inv", plain, "inv(A: real[N, N]) -> real[N, N]", A=factor)
+    inverse = _apply(law, "inv", plain, "inv(A: invertible[N, N]) -> real[N, N]", A=factor)
     return _apply(law, "transpose", plain, "transpose(A: item[N, M]) -> item[M, N]", A=inverse)
 
 

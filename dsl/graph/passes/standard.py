@@ -7,11 +7,13 @@ import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
 from heapq import heapify, heappop, heappush
+from math import isfinite
 from typing import Any, TypeVar
 
 from .. import core as c
 from ..dependence import Edge, components, nodes_read_by
 from ..graph import Graph, Kind, Node, verify_graph
+from ..ranges import value_at
 
 Tree = TypeVar("Tree", bound=c.Core | c.Law)
 Rewrite = TypeVar("Rewrite", bound=Callable[..., Any])
@@ -47,6 +49,10 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+EXACT = 2.0**53
+"""Whole numbers below it are exact as real numbers."""
+
+
 def fold_constants(graph: Graph) -> Graph:
     """Every operation on numbers alone becomes a number; nothing else changes."""
 
@@ -70,16 +76,21 @@ def fold(tree: Tree) -> Tree:
 
 
 def _evaluate(apply: c.Apply) -> c.Const | None:
-    """None where Python has no finite answer: the program keeps the operation and JAX decides."""
+    """None where there is no finite answer: the program keeps the operation.
+
+    Real numbers first: Python's own powers may be complex, or have more digits than fit.
+    """
     values = [value.value for _, value in apply.arguments if isinstance(value, c.Const)]
     if len(values) < len(apply.arguments):
         return None
-    try:
-        result = OPERATIONS[apply.function](*values)
-    except (ArithmeticError, ValueError):
+    result: float | None = value_at(apply.function, [float(value) for value in values])
+    if result is None or not isfinite(result):
         return None
-    is_finite = isinstance(result, int | float) and abs(result) < 1e300
-    return c.Const(apply.span, apply.type, result) if is_finite else None
+    if abs(result) < EXACT:
+        result = OPERATIONS[apply.function](*values)
+    elif apply.type.whole:
+        return None
+    return c.Const(apply.span, apply.type, result)
 
 
 def link_parents(graph: Graph) -> Graph:
