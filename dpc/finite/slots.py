@@ -96,7 +96,9 @@ class Expander:
     def _call(self, core: c.CallFn, bindings: Bindings) -> c.Core:
         arguments = tuple(self.expand(argument, bindings) for argument in core.arguments)
         function = self.functions[core.function]
-        if function.body is None or not any(map(self.depends, arguments)):
+        # Numbers stand for themselves; of an array, the body says which elements it reads.
+        of_numbers = not any(argument.type.shape for argument in arguments)
+        if function.body is None or of_numbers or not any(map(self.depends, arguments)):
             return core.replace(arguments=arguments)
         names = (name for name, _ in function.parameters)
         return self.expand(function.body, dict(zip(names, arguments, strict=True)))

@@ -17,6 +17,9 @@ from dpc.dsl.record import Record
 
 NUMBER = Type(Real())
 
+MOST_TERMS = 256
+"""A function that makes more calls stays whole: a sum of so many parts gains nothing by it."""
+
 
 class CostTerm(Record):
     """`body`, summed over `binders`; settings are those of the statement it stands in."""
@@ -131,15 +134,29 @@ def _as_real(core: c.Core) -> c.Core:
 
 
 def _split_call(core: c.CallFn, graph: Graph) -> Iterator[CostTerm]:
-    """The body of a function of the program, where that is a sum."""
+    """The body of a function of the program, where that is a sum of not too many terms."""
     function = next(f for f in graph.functions if f.name == core.function)
     terms = [CostTerm((), core)]
-    if function.body is not None:
+    if function.body is not None and _count(function.body, graph, {}) <= MOST_TERMS:
         names = [name for name, _ in function.parameters]
         given = dict(zip(names, core.arguments, strict=True))
         written = list(_split(substitute(function.body, given), graph))
         terms = written if _is_sum(written) else terms
     yield from terms
+
+
+def _count(core: c.Core, graph: Graph, known: dict[str, int]) -> int:
+    """How many calls an expression makes, with those that its calls make; each name once."""
+    total = 1
+    for part in c.walk(core):
+        if isinstance(part, c.CallFn):
+            if part.function not in known:
+                function = next(f for f in graph.functions if f.name == part.function)
+                known[part.function] = 1
+                if function.body is not None:
+                    known[part.function] = _count(function.body, graph, known)
+            total += known[part.function]
+    return total
 
 
 def _split_named(core: c.At | c.Ref, graph: Graph) -> Iterator[CostTerm]:

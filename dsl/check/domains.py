@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.facts import MOST_BODIES, Facts, parameters_known
+from ..graph.facts import MOST_BODIES, Facts
 from ..graph.known import NOTHING_KNOWN, Known
 from ..graph.ranges import Interval
 from ..graph.typed import Definition, Function, Piece, Typed
@@ -18,6 +18,9 @@ from ..graph.types import Int, Real
 from ..graph.zeros import Zeros
 from ..source import Source, Span
 from .arguments import Arguments, Finding, call_of, shown
+
+MOST_DEEP = 20
+"""Functions in functions that are looked into: Python's stack ends."""
 
 
 def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
@@ -56,6 +59,7 @@ class _Domains:
         # Of functions with arguments of these ranges; while one is looked into, it has none.
         self.bodies: dict[tuple[str, tuple[Interval, ...]], tuple[Finding, ...]] = {}
         self.called: set[str] = set()
+        self.depth = 0
 
     def of_definition(self, definition: Definition) -> Iterator[Finding]:
         self.source = definition.source
@@ -129,15 +133,21 @@ class _Domains:
 
     def _of_body(self, function: Function, ranges: tuple[Interval, ...]) -> tuple[Finding, ...]:
         key = function.name, ranges
-        if function.body is None or len(self.bodies) > MOST_BODIES:
+        is_known = key in self.bodies
+        if function.body is None or (not is_known and self._is_too_much()):
             return ()
         if key not in self.bodies:
             source, self.source = self.source, None
-            found = self._walk(function.body, parameters_known(function, ranges))
+            found = self._walk(function.body, self.facts.inside(function, ranges))
             self.bodies[key] = ()
+            self.depth += 1
             self.bodies[key] = tuple({(f.code, f.message): f for f in found}.values())
+            self.depth -= 1
             self.source = source
         return self.bodies[key]
+
+    def _is_too_much(self) -> bool:
+        return len(self.bodies) > MOST_BODIES or self.depth > MOST_DEEP
 
     def _text(self, span: Span) -> str:
         """What stands at a place of the statement; a function may stand in another file."""

@@ -131,20 +131,20 @@ class _Checker:
         return Function(symbol.name, signature.parameters, signature.result, body)
 
     def verify_calls(self, functions: list[Function]) -> None:
-        """Calls are written out in many places: each function that calls another twice doubles it.
+        """What one call computes: with other arguments, two calls of a function double it.
 
-        calls(f) = sum over the calls of g in f of 1 + calls(g); a function comes after those it
-        calls.
+        calls(f) = sum over the different calls of g in f of 1 + calls(g); a function comes after
+        those it calls.
         """
         counts: dict[str, int] = {}
         for function in functions:
             parts = c.walk(function.body) if function.body is not None else ()
-            called = [part.function for part in parts if isinstance(part, c.CallFn)]
-            counts[function.name] = sum(1 + counts.get(name, 0) for name in called)
+            called = {part for part in parts if isinstance(part, c.CallFn)}
+            counts[function.name] = sum(1 + counts.get(part.function, 0) for part in called)
             if counts[function.name] > MAX_CALLS:
                 name, count = function.name, counts[function.name]
                 message = f"`{name}` makes {count:,} calls, with those that its calls make"
-                help = f"at most {MAX_CALLS:,} are written out: compute what is used twice once"
+                help = f"at most {MAX_CALLS:,} are computed; those with the same arguments are one"
                 symbol = self.symbols.model[name]
                 self.context(symbol.module).error("E0007", message, symbol.span, help=help)
                 return  # those that call it make more

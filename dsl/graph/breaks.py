@@ -26,6 +26,7 @@ TAKE_INDEX = frozenset({"get", "set", "insert"})
 
 Smoothness = Literal["smooth", "kink", "jump"]
 Above = Mapping[str, tuple[c.Core, ...]]
+Given = tuple[tuple[str, tuple[c.Core, ...]], ...]
 
 
 class Break(Record):
@@ -112,14 +113,23 @@ class Finder(Record):
                 yield Break(smoothness, f"`{name}`", core.span, inside, name)
             return
         names = (name for name, _ in function.parameters)
-        given = {
-            name: _resolved((argument,), above)
+        given = tuple(
+            (name, _resolved((argument,), above))
             for name, argument in zip(names, core.arguments, strict=True)
-        }
-        for found in self._walk(function.body, False, given):
-            name = core.function
+        )
+        name = core.function
+        for found in self._inside(function, given):
             word = f"{found.word} in `{name}`"
             yield found.replace(word=word, span=core.span, function=name)
+
+    def _inside(self, function: Function, given: Given) -> tuple[Break, ...]:
+        """The breaks of a body, each once; of a function that is called twice, found once."""
+        memo: dict[tuple[str, Given], tuple[Break, ...]] = self.__dict__.setdefault("_memo", {})
+        key = function.name, given
+        if key not in memo:
+            assert function.body is not None
+            memo[key] = tuple(dict.fromkeys(self._walk(function.body, False, dict(given))))
+        return memo[key]
 
 
 def finder(

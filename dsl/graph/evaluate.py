@@ -78,6 +78,8 @@ class Evaluator:
         self.arrays = arrays
         self.sizes = sizes
         self.functions = functions
+        # By the identity of the variables, with the variables, which keeps their identity theirs.
+        self.calls: dict[tuple[int, Axes, c.Core], tuple[Variables, Array]] = {}
 
     def table(
         self, body: c.Core | c.Law, value: c.Core | None, where: c.Core | None, axes: Axes
@@ -203,6 +205,12 @@ class Evaluator:
         return np.array(found).reshape(lead + found[0].shape)
 
     def eval_CallFn(self, core: c.CallFn, axes: Axes, variables: Variables) -> Array:
+        key = id(variables), axes, core
+        if key not in self.calls:
+            self.calls[key] = variables, self._value_of_call(core, axes, variables)
+        return self.calls[key][1]
+
+    def _value_of_call(self, core: c.CallFn, axes: Axes, variables: Variables) -> Array:
         function = self.functions[core.function]
         if function.body is None:
             raise NeedsJax(core.function)

@@ -26,9 +26,9 @@ def largest_extent(graph: Graph, sizes: Mapping[str, int]) -> Extent:
     """A sum over i and j is computed for all i and j at once: its array has both axes."""
     found = [Extent("", ())]
     for part in (graph, *filter(None, [graph.guide])):
+        axes = _Axes(part)
         for node in part.nodes:
-            dims = {Extent(node.name, own) for own in _Axes(part).of_node(node)}
-            found += dims
+            found += {Extent(node.name, own) for own in axes.of_node(node)}
     return max(found, key=lambda extent: extent.bytes(sizes))
 
 
@@ -40,6 +40,8 @@ class _Axes:
         # The members of a recurrence are computed one step after the other.
         groups = graph.recurrences
         self.stepwise = {name for group in groups for name in group.members}
+        # What a function has was said when it was looked into; another call adds nothing.
+        self.bodies: set[tuple[str, tuple[Dim, ...]]] = set()
 
     def of_node(self, node: Node) -> Iterator[tuple[Dim, ...]]:
         yield tuple(axis for axis in node.type.shape if isinstance(axis, Dim))
@@ -54,7 +56,8 @@ class _Axes:
             yield around
         if isinstance(core, c.CallFn):
             body = self.functions[core.function].body
-            if body is not None:
+            if body is not None and (core.function, around) not in self.bodies:
+                self.bodies.add((core.function, around))
                 yield from self.of_core(body, around)
         for part in c.parts(core):
             yield from self.of_core(part, around)

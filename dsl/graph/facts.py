@@ -51,6 +51,9 @@ Numbers = float | list[Any]
 TINY = nextafter(0.0, 1.0)
 """The least number above 0."""
 
+MOST_LEVELS = 60
+"""Of expressions in expressions: what is deeper has the range of its type. Python's stack ends."""
+
 MOST_BODIES = 2000
 """Bodies of functions that are looked into, each for other ranges of its arguments."""
 
@@ -68,7 +71,9 @@ class Facts:
         self.assumed: dict[str, Interval] = {}
         self.used: set[str] = set()
         self.calls: dict[tuple[str, tuple[Interval, ...]], Interval] = {}
+        self.within: dict[tuple[str, tuple[Interval, ...]], Known] = {}
         # By identity, with the expressions themselves, which keeps their identity theirs.
+        self.level = 0
         self.memo: dict[tuple[int, int], tuple[c.Core, Known, Interval]] = {}
 
     # ---- ranges
@@ -78,7 +83,11 @@ class Facts:
         key = id(core), id(known)
         if key in self.memo and not self.assumed:
             return self.memo[key][2]
+        if self.level > MOST_LEVELS:
+            return core.type.bounds
+        self.level += 1
         found = self._range_of(core, known)
+        self.level -= 1
         if not self.assumed:
             self.memo[key] = core, known, found
         return found
@@ -214,8 +223,16 @@ class Facts:
             if len(self.calls) > MOST_BODIES:
                 return core.type.bounds
             self.calls[key] = core.type.bounds
-            self.calls[key] = self.range_of(function.body, parameters_known(function, ranges))
+            self.calls[key] = self.range_of(function.body, self.inside(function, ranges))
         return self.calls[key]
+
+    def inside(self, function: Function, ranges: tuple[Interval, ...]) -> Known:
+        """What is known inside of a function that is called with arguments of these ranges."""
+        key = function.name, ranges
+        if key not in self.within:
+            names = (name for name, _ in function.parameters)
+            self.within[key] = Known(ranges=dict(zip(names, ranges, strict=True)))
+        return self.within[key]
 
     def _of_apply(self, core: c.Apply, known: Known) -> Interval:
         values = [value for _, value in core.arguments if not isinstance(value, c.DimRef)]
@@ -387,12 +404,6 @@ class Facts:
             return all(a[1] < b[0] for a, b in pairwise(ranges))
         is_sum = isinstance(core, c.Apply) and core.function == "cumsum"
         return is_sum and self.range_of(core.arguments[0][1])[0] >= 0  # type: ignore[attr-defined]
-
-
-def parameters_known(function: Function, ranges: Iterable[Interval]) -> Known:
-    """What is known inside of a function that is called with arguments of these ranges."""
-    names = (name for name, _ in function.parameters)
-    return Known(ranges=dict(zip(names, ranges, strict=True)))
 
 
 def _step(core: c.Core, other: c.Core, word: str) -> float:

@@ -15,6 +15,7 @@ from .expressions import lower
 from .recurrences import ValueOf, recurrence_statements
 from .scope import Needs, Scope, Value, dim_key, parameter_names, python_names
 from .shapes import as_array, as_number
+from .sharing import shared
 
 
 class LoweredProgram(Record):
@@ -94,7 +95,11 @@ class ProgramWriter:
         body = as_number(body, function.body.type, function.result)
         decorators = ["jnp.vectorize"] if function.of_numbers else []
         own = self.names[function.name]
-        return py.define(own, [*names.values()], [py.give_back(body.code)], decorators=decorators)
+        functions = frozenset(self.names[name] for name in self.needs.functions)
+        lines, rest = shared(body.code, functions, frozenset({*self.scope.taken, *names.values()}))
+        return py.define(
+            own, [*names.values()], [*lines, py.give_back(rest)], decorators=decorators
+        )
 
     def sources(self, sampled: bool = False) -> dict[str, str]:
         """Where each given node is read from."""

@@ -1,8 +1,12 @@
 """Arguments outside their domain, proofs that they are inside, and declared ranges of values."""
 
+import ast
+from collections.abc import Iterator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +15,11 @@ import dpc
 from dpc.dsl.graph.facts import Facts
 from dpc.dsl.graph.ranges import PLAIN, range_of_function
 from dpc.dsl.library.bodies.source import resolve
+from dpc.dsl.library.constructor import constructor, evaluate
+from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.dsl.library.functions import FUNCTIONS
-from dpc.dsl.library.rows import FunctionRow
+from dpc.dsl.library.notation import ParamSpec
+from dpc.dsl.library.rows import Distribution, FunctionRow
 from dpc.dsl.pipeline import check_source
 from dpc.dsl.source import Source
 
@@ -253,3 +260,156 @@ def test_bounded_functions_keep_to_their_ends(row: FunctionRow) -> None:
     value = value[np.isfinite(value)]
     assert low - 1e-6 <= value.min()
     assert value.max() <= high + 1e-6
+
+
+# ---- arguments of functions
+
+GIVEN = "a ~ Normal(0, 1)\ne ~ Normal(0, 1)\nzb ~ Bernoulli(0.5)\nzp ~ Poisson(2.0)\n"
+GIVEN += "data n : int(lower=0)\ndata m : int\ndata x[K] : real\ny := "
+OUTSIDE = """asin(1.5)|acosh(0.5)|atanh(2)|atanh(1)|erfinv(2)|logdiffexp(1, 2)|entropy([0.5, 0.7])
+entropy([2, -1])|kl([-1, 2], [0.5, 0.5])|cholesky([[1, 2], [2, 1]])|solve([[1, 2], [2, 4]], [1, 2])
+inv([[1, 1], [1, 1]])|lchoose(2, 5)|clip(1, 2, 0)|clip(b, b + 1, b)|mod(3, 0)|mod(3.5, 0)|1 / 0
+0^(-1)|(-8)^(1/3)|(-1)^0.5|pow(-1, 0.5)|log(-1)|log1p(-2)|1 / (b - b)|[1, 2] / 0|3 / (2 - 2)|if a > e then sqrt(e - a) else 0"""
+OUTSIDE_OR_NOT = """log(a)|sqrt(a)|asin(a)|acosh(a)|atanh(a)|erfinv(a)|lgamma(a)|logdiffexp(a, 1)
+(a - 5)^0.5|(-1)^a|cholesky([[1, a], [a, 1]])|1 / zb|1 / zp|1 / n|1 / max(a, 0)|1 / relu(a)
+mod(3, zp)|zb^(-1)|a / floor(a)|log(x)|entropy(v)|clip(b, a, e)|1 / (zb + zp)|[i in K] 1 / i
+log(1 - a)|if a > 0 then log(e) else 0"""
+INSIDE = """if a > 0 then log(a) else 0|log(max(a, 0))|a / e|1 / a|1 / s|1 / m|x[0] / sum(x)|1 / size(K)
+(if a > 0 then log(a) else 0) with soft(logistic, scale=0.1)|if n != 0 then 1 / n else 0
+if n == 0 then 0 else 1 / n|if a > e then sqrt(a - e) else 0|if a^2 < 1 then sqrt(1 - a^2) else 0
+if abs(a) < 1 then atanh(a) else 0|sqrt(1 - p^2)|2^a|(-1)^n|if a > 5 then (a - 5)^0.5 else 0
+sum[k in K where x[k] > 0] log(x[k])|[k in K] if x[k] > 0 then log(x[k]) else 0|log(0)|lchoose(n, zp)
+entropy([p, 1 - p])|cholesky(C + s * eye(K))|solve(M, v)|acos(clip(a, -1, 1))|erfinv(2 * p - 1)
+if max(a, 0) > 0 then 1 / max(a, 0) else 0|if a > 0 and log(a) > 1 then 1 else 0|asin(sin(a))
+if floor(a) != 0 then 1 / floor(a) else 0|[i in K] if i > 0 then 1 / i else 0"""
+
+
+def cases(text: str) -> list[str]:
+    return text.replace("\n", "|").split("|")
+
+
+@pytest.mark.parametrize("call", cases(OUTSIDE))
+def test_a_function_outside_of_its_domain_is_an_error(call: str) -> None:
+    assert [code for code, _ in found(GIVEN + call)] == ["E0219"]
+
+
+@pytest.mark.parametrize("call", cases(OUTSIDE_OR_NOT))
+def test_a_function_that_may_be_outside_is_warned_of_with_a_mend(call: str) -> None:
+    ((code, help),) = found(GIVEN + call)
+    assert code == "W0401"
+    assert help
+
+
+@pytest.mark.parametrize("call", cases(INSIDE))
+def test_conditions_and_ranges_keep_arguments_inside(call: str) -> None:
+    assert found(GIVEN + call) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    cases(
+        "10^400|10^10^10|1e300 * 1e300|exp(1000)|cosh(1000)|[1e308, 1] * 10\n4000000000 * 4000000000"
+    ),
+)
+def test_a_constant_that_is_no_number_is_an_error(value: str) -> None:
+    assert [code for code, _ in found(f"y := {value}")] == ["E0218"]
+    assert [code for code, _ in found(f"fn f(x: real) -> real[2] = [sum({value} * [1, 2]), x]")]
+
+
+def test_large_constants_are_real_numbers() -> None:
+    found = dpc.parse("n = 10\ny := n^300\nz := (5 + 5)^300\nu := 10^18 * 100\n").run()
+    assert [float(found[name]) for name in "yzu"] == pytest.approx([1e300, 1e300, 1e20])
+
+
+def test_functions_are_looked_into_where_they_are_called() -> None:
+    text = "fn f(x: real) -> real = sqrt(x - 1)\n"
+    assert found(f"{text}y := f(2) + f(1 + s)") == []
+    assert [code for code, _ in found(f"{text}y := f(b)")] == ["W0401"]
+    assert [code for code, _ in found(f"{text}y := f(-s)")] == ["E0219"]
+    assert [code for code, _ in found("fn f(x: real) -> real = x / 0")] == ["E0219"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("x ~ Exponential(b)", "declare it `: real(lower=0)`, which"),
+        ("h ~ Normal(0, 1)\nx ~ Exponential(h)", "which cuts a draw to it"),
+        ("h = b / 2\nx ~ Exponential(h)", "which asks for a proof"),
+    ],
+)
+def test_a_mend_is_for_what_is_there(line: str, wanted: str) -> None:
+    ((_, help),) = found(line)
+    assert (wanted in help) == (not line.startswith("x"))
+
+
+def test_an_error_says_why_it_is_sure() -> None:
+    checked = check_source(Source("m.dp", "a ~ Normal(0, 1)\nx ~ Uniform(a, a - 1)\n"))
+    (error,) = checked.diagnostics
+    assert error.message.endswith("here `upper` - `lower` is -1")
+
+
+# ---- every argument of every distribution, at the ends of its domain
+
+WORDS = {name: getattr(dist, name) for name in dir(dist) if name[0].isupper()} | {
+    "exp": jnp.exp,
+    "sqrt": jnp.sqrt,
+    "cholesky": jnp.linalg.cholesky,
+}
+ORDINARY = {"real": "0.7", "positive": "1.3", "nonnegative": "1.3", "unit": "0.4", "count": "5"}
+ARRAYS = {
+    "simplex": "[0.2, 0.3, 0.5]",
+    "ordered": "[-1, 0.3]",
+    "covariance": "[[1, 0.3], [0.3, 2]]",
+    "cholesky": "[[1, 0], [0.3, 2]]",
+}
+NAMED = {"lower": "0.5", "upper": "3.5", "df": "7"}
+
+
+def ordinary(row: Distribution, param: ParamSpec) -> str:
+    domain = param.type.domain
+    if domain == "dim":
+        return "D"
+    if domain == "int":
+        return {"lower": "1", "upper": "4"}[param.name]
+    number = "0.4" if param.type.own_ends else NAMED.get(param.name) or ORDINARY.get(domain, "")
+    written = {0: number, 1: f"[{number}, {number}]", 2: f"[[{number}], [{number}]]"}
+    return ARRAYS.get(domain) or written[len(param.type.axes)]
+
+
+def at_edges() -> Iterator[tuple[Distribution, str, str]]:
+    for row in DISTRIBUTIONS:
+        for param in row.signature.params:
+            ends = param.type.ends
+            if ends and not param.type.axes:
+                for end in {ends.low, ends.high} - {np.inf, -np.inf}:
+                    yield row, param.name, f"{end:g}"
+            elif param.type.domain == "simplex":
+                yield row, param.name, "[0, 1, 0]"
+
+
+@pytest.mark.parametrize(("row", "name", "value"), [*at_edges()])
+def test_at_an_end_a_distribution_works_or_is_refused(
+    row: Distribution, name: str, value: str
+) -> None:
+    arguments = {p.name: ordinary(row, p) for p in row.signature.params} | {name: value}
+    given = ", ".join(f"{key}={own}" for key, own in arguments.items())
+    checked = check_source(Source("m.dp", f"dim D = 2\nx ~ {row.name}({given})\n"))
+    if checked.typed is None:
+        assert {d.code for d in checked.diagnostics} <= {"E0403", "E0404"}
+        return
+    numbers = {key: 2 if own == "D" else ast.literal_eval(own) for key, own in arguments.items()}
+    whole = {p.name for p in row.signature.params if p.type.domain in ("count", "int", "dim")}
+    as_written = {k: own if k in whole else jnp.asarray(own, float) for k, own in numbers.items()}
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        made = evaluate(constructor(row.text), WORDS | as_written)
+        drawn = made.sample(jax.random.key(0), (5,))
+        density = np.asarray(made.log_prob(drawn))
+    assert np.all(np.isfinite(np.asarray(drawn, float)))
+    assert np.all(np.isfinite(density)), density
+
+
+@pytest.mark.parametrize("name", ["LKJ", "LKJCholesky"])
+def test_sizes_that_a_distribution_does_not_take_are_refused(name: str) -> None:
+    assert [code for code, _ in found(f"dim One = 1\nx ~ {name}(One, 2)")] == ["E0403"]
+    assert [code for code, _ in found("x ~ ProjectedNormal([1, 0, 0, 0])")] == ["E0403"]
+    assert found("x ~ ProjectedNormal([1, 0, 0])") == []
