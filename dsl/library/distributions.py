@@ -62,8 +62,6 @@ def truncated_text(text: str, ends: Iterable[str]) -> str:
 def _truncated(row: Distribution, text: str) -> Distribution:
     """What still holds of a distribution within constant ends; above all, that it is one."""
     kind = "TruncatedCount" if row.discrete else "Truncated"
-    if row.name == "Normal":
-        kind = "TruncatedGaussian"
     ends = [f"{word}={end}" for end, word in RANGE_ENDS.items() if f", {end}: real" in text]
     tails = [f"tails={row.tails}"] if row.tails else []
     return Distribution(

@@ -38,7 +38,7 @@ REAL_LINE = (
         family="Normal",
         updates={"mean": Update.MEAN, "sd": Update.SPREAD},
         prior=Update.MEAN,
-        tails="symmetric_tails",
+        tails="gaussian_tails",
     ),
     distribution(
         "StudentT(df: positive, location: real, scale: positive) -> real",
@@ -76,6 +76,7 @@ REAL_LINE = (
         "a Laplace whose scale is scale * asymmetry on the left and scale / asymmetry on the right",
         "reparametrised on_the_line quantile",
         kinked=("location",),
+        tails="asymmetric_laplace_tails",
     ),
     distribution(
         "AsymmetricLaplace(location: real, scale: positive, quantile: real(above=0, below=1)) -> "
@@ -85,6 +86,7 @@ REAL_LINE = (
         "scale)",
         "reparametrised on_the_line quantile",
         kinked=("location",),
+        tails="asymmetric_laplace_tails",
     ),
     distribution(
         "Logistic(location: real, scale: positive) -> real",
@@ -93,7 +95,7 @@ REAL_LINE = (
         "reparametrised quantile",
         location_scale=("location", "scale"),
         symmetric="smooth",
-        tails="symmetric_tails",
+        tails="logistic_tails",
     ),
     distribution(
         "Gumbel(location: real, scale: positive) -> real",
@@ -110,6 +112,7 @@ REAL_LINE = (
         "reparametrised quantile",
         edges=("location",),
         moments=False,
+        tails="levy_tails",
     ),
     distribution(
         "VonMises(location: real, concentration: positive) -> real",
@@ -128,6 +131,7 @@ INTERVALS = (
         edges=("lower", "upper"),
         ascending=("lower", "upper"),
         symmetric="kinked",
+        tails="uniform_tails",
     ),
     distribution(
         "LogUniform(lower: positive, upper: positive) -> positive",
@@ -136,6 +140,7 @@ INTERVALS = (
         "reparametrised quantile",
         edges=("lower", "upper"),
         ascending=("lower", "upper"),
+        tails="log_uniform_tails",
     ),
     *_truncated("Normal"),
     *_truncated("Cauchy", moments=False),
@@ -171,6 +176,7 @@ INTERVALS = (
         "the binary Concrete law: logistic of (logit(p) + logistic noise) / temperature",
         "reparametrised quantile",
         moments=False,
+        tails="relaxed_bernoulli_tails",
     ),
     distribution(
         "RelaxedBernoulli(logits: real, temperature: positive) -> unit",
@@ -178,6 +184,7 @@ INTERVALS = (
         "the binary Concrete law: logistic of (logits + logistic noise) / temperature",
         "reparametrised quantile",
         moments=False,
+        tails="relaxed_bernoulli_tails",
     ),
 )
 

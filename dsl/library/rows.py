@@ -165,7 +165,7 @@ class Distribution(LibraryRow):
     quantile: bool = False
     """Whether NumPyro has the distribution function, and its inverse (which implies it)."""
     tails: str = ""
-    """The helper that has both, and P(x > value) with its inverse to all digits; see bodies."""
+    """The helper that has log P(X < x), log P(X > x) and the quantile to all digits; see bodies."""
     moments: bool = True
     """Whether NumPyro has the mean and the variance."""
     highest: str = ""

@@ -46,25 +46,28 @@ def inverse_tanh(y: jax.Array) -> jax.Array:
     return jnp.where(is_inside, inside, jnp.where(y <= -1, -jnp.inf, jnp.inf))
 
 
+def somewhere(low: Any, high: Any) -> Any:
+    """Some place between two ends, which may be infinite, however they move."""
+    has_low, has_high = jnp.isfinite(low), jnp.isfinite(high)
+    least, most = jnp.where(has_low, low, -1.0), jnp.where(has_high, high, 1.0)
+    above = jnp.where(has_high, (least + most) / 2, least + 1)
+    return lax.stop_gradient(jnp.where(has_low, above, most - 1))
+
+
 def cdf_at(distribution: dist.Distribution, value: jax.Array, tails: Any = None) -> jax.Array:
     """The distribution function: 0 below the support, 1 above it, where formulas have no value."""
     low = getattr(distribution.support, "lower_bound", -jnp.inf)
     high = getattr(distribution.support, "upper_bound", jnp.inf)
     is_inside = (value > low) & (value < high)
-    least, most = jnp.where(jnp.isfinite(low), low, -1.0), jnp.where(jnp.isfinite(high), high, 1.0)
-    # Some place of the support, however it moves.
-    somewhere = jnp.where(
-        jnp.isfinite(low), jnp.where(jnp.isfinite(high), (least + most) / 2, least + 1), most - 1
-    )
-    cdf = distribution.cdf if tails is None else tails(distribution)[0]
-    inside = cdf(jnp.where(is_inside, value, somewhere))
+    place = jnp.where(is_inside, value, somewhere(low, high))
+    inside = distribution.cdf(place) if tails is None else jnp.exp(tails(distribution)[0](place))
     return jnp.where(is_inside, inside, jnp.where(value <= low, 0.0, 1.0))
 
 
 def quantile_at(distribution: dist.Distribution, level: jax.Array, tails: Any) -> jax.Array:
     """The quantile by the formulas of the row, where NumPyro has none."""
-    _, quantile, *_ = tails(distribution)
-    found: jax.Array = quantile(level)
+    _, _, quantile = tails(distribution)
+    found: jax.Array = quantile(jnp.log(level), jnp.log1p(-level))
     return found
 
 

@@ -24,6 +24,7 @@ from . import (
     quantiles,
     smooth,
     soft,
+    tails,
     truncated,
 )
 
@@ -38,6 +39,7 @@ MODULES = (
     perturb,
     intervals,
     quantiles,
+    tails,
     truncated,
 )
 
