@@ -25,6 +25,7 @@ EXITS = {
     "DataError": BAD_DATA,
     "WrongEvidence": BAD_DATA,
     "Diverged": NOT_CONVERGED,
+    "NotANumber": WRONG_MODEL,
     "NoMode": NOT_CONVERGED,
     "NoStart": NOT_CONVERGED,
     "EstimatorError": USAGE,

@@ -198,13 +198,16 @@ def find_gradient(
         return estimator.estimate(jax.random.key(seed), count)
 
     found, twin = estimated(model), another_rule(model)
+    cost = model.graph.of_kind(Kind.COST)[0].name
+    if np.isnan(found.value.mean) and not model.graph.guide:
+        # A draw that is not a number is named where it is drawn.
+        model.draws(100, params=params, data=data, seed=seed)
     verify_numbers(model, params, data, found)
     labels = getattr(data, "labels", {})
     names = {
         name: entry_names(name, model.graph[name].type, m.mean.shape, labels)
         for name, m in found.gradient.items()
     }
-    cost = model.graph.of_kind(Kind.COST)[0].name
     errors = SmoothingErrors(_means(cost, found), _means(cost, estimated(twin))) if twin else None
     return Gradient(cost, found, choices, exact, names, errors)
 

@@ -25,6 +25,7 @@ from dpc.estimators.surrogate import EvidenceBound, bound_surrogate, least_parti
 
 from ..exits import UsageError
 from ..model.functions import compiled
+from ..model.numbers import verify_estimates
 from ..model.recent import Recent
 from ..model.values import ValueReader
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
@@ -271,12 +272,15 @@ class Objectives:
         if missed:
             params = differentiable_once(params, missed)
         found: jax.Array = self._run("surrogate", key, params, {}, data, samples, order)[0]
+        verify_estimates(self.functions.graph, {"the objective": found})
         return found
 
     def estimate(
         self, key: Any, params: Values, state: Values, data: Mapping[str, Any], samples: int | None
     ) -> tuple[jax.Array, Values, Values]:
         (value, after), gradient = self._run("gradient", key, params, state, data, samples)
+        slopes = {f"its derivative by `{name}`": slope for name, slope in gradient.items()}
+        verify_estimates(self.functions.graph, {"the objective": value, **slopes})
         return value, gradient, after
 
     def _run(

@@ -17,6 +17,7 @@ from ..exits import UsageError
 from .check import is_upstream
 from .constraints import known_inputs
 from .model import Model
+from .numbers import verify_density, verify_draws
 from .recent import Recent
 from .values import CheckedData, Sizes, ValueReader, is_one_value
 
@@ -114,7 +115,11 @@ class Functions:
         found = self._compiled.get((name, NOTHING), make)(
             *read, reader.arrays, sizes=reader.given_sizes
         )
-        return reader.or_outside(found, -jnp.inf if name == "log_prob" else jnp.nan)
+        if name != "log_prob":
+            return reader.or_outside(found, jnp.nan)
+        found = reader.or_outside(found, -jnp.inf)
+        verify_density(self.graph, found)
+        return found
 
     def read(
         self, name: str, reader: ValueReader, params: Mapping[str, Any], values: Mapping[str, Any]
@@ -170,6 +175,7 @@ class Functions:
         arrays = {**reader.arrays, **read[1]}
         drawn = draw(key, read[0], arrays, sizes=reader.given_sizes, n=n)
         found: Values = reader.or_outside(drawn, jnp.nan)
+        verify_draws(self.graph, found)
         return found
 
     def sample_rest(
@@ -197,6 +203,7 @@ class Functions:
             if len(known) + len(seen) + len(drawn) < len(nodes):
                 keys = second if n is None else jax.random.split(second, n)
                 found = below(keys, drawn) if n is None else jax.vmap(below)(keys, drawn)
+                verify_draws(self.graph, found)
         exactly = {k for k, v in given.items() if k in self.graph.by_name}
         exactly = {k for k in exactly if is_one_value(self.graph[k], given[k])}
         return {name: value for name, value in found.items() if name not in exactly}

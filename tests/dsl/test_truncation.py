@@ -20,10 +20,12 @@ from scipy import integrate, stats
 from test_facts import made
 
 import dpc
+from dpc.cli import main
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.library.bodies.source import resolve
 from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.dsl.library.rows import Distribution
+from dpc.model.numbers import NotANumber
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -106,11 +108,51 @@ def test_digits_are_kept_far_out(law: str) -> None:
     assert found.pvalue > 1e-4
 
 
-def test_where_no_digits_are_left_nothing_is_said() -> None:
-    text = "param a : real(lower=0) = 0.5\nx : real(lower=1) ~ Uniform(0, a)\nminimize x\n"
-    assert np.isnan(dpc.parse(text).grad(samples=10).value)
-    far = log_density("x : real(upper=-100) ~ Gumbel(0, 1)\n")
-    assert np.isnan(far(-100.1))
+KEY = jax.random.key(0)
+QUESTIONS: tuple[Callable[[dpc.Model], Any], ...] = (
+    lambda model: model.draws(3),
+    lambda model: model.run(),
+    lambda model: model.grad(samples=10),
+    lambda model: model.sample(KEY, {"p": 0.5}),
+    lambda model: model.value_and_grad(KEY, {"p": 0.5}, samples=10),
+)
+
+
+@pytest.mark.parametrize(
+    ("ends", "law"), [("lower=1", "Uniform(0, p)"), ("upper=-100", "Gumbel(p, 1)")]
+)
+def test_where_no_digits_are_left_it_is_said(ends: str, law: str) -> None:
+    """Mass beyond the support, or with a logarithm of -1e43."""
+    text = f"param p : real(lower=0) = 0.5\nx : real({ends}) ~ {law}\nminimize x\n"
+    model = dpc.parse(text)
+    for ask in QUESTIONS:
+        with pytest.raises(NotANumber, match=r"`x` .* no mass that numbers can hold"):
+            ask(model)
+
+
+def test_a_density_without_digits_is_said() -> None:
+    model = dpc.parse("x : real(upper=-100) ~ Gumbel(0, 1)\n")
+    with pytest.raises(NotANumber, match="`x` is cut to a range"):
+        model.log_prob({}, {"x": -101.0})
+
+
+def test_the_shell_says_it_and_fails(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "far.dp"
+    path.write_text("x : real(upper=-100) ~ Gumbel(0, 1)\n")
+    assert main(["sample", str(path)]) == 1
+    assert "no mass that numbers can hold" in capsys.readouterr().err
+
+
+def test_single_precision() -> None:
+    """The least excess of an exponential tail; what single precision cannot hold is said."""
+    found = dpc.parse("x : real(lower=800) ~ Exponential(1)\n")
+    thin = dpc.parse("x : real(lower=10000, upper=10000.1) ~ Exponential(1)\n")
+    jax.config.update("jax_enable_x64", False)
+    draws = np.asarray(found.sample(jax.random.key(0), n=2000)["x"])
+    assert draws.dtype == np.float32
+    assert stats.kstest(draws - 800, stats.expon.cdf).pvalue > 1e-4
+    with pytest.raises(NotANumber, match="single precision"):
+        thin.sample(jax.random.key(0))
 
 
 WITH_TAILS = [row for row in DISTRIBUTIONS if row.tails and not row.discrete]
