@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LARGE = 1e-3
 """A difference worth a warning, relative to one plus the size of the number."""
+MARGIN = 2.0
+"""The other rule has an error too, and may by chance be off to the same side."""
 
 
 def another_rule(model: Model) -> Model | None:
@@ -26,12 +28,16 @@ def another_rule(model: Model) -> Model | None:
 
 
 class SmoothingErrors(dict[str, float]):
-    """By the name of a number, the largest difference between its values by two rules."""
+    """By the name of a number, how far off it may be: from its largest difference by two rules."""
 
     def __init__(self, found: Mapping[str, Any], other: Mapping[str, Any]):
-        super().__init__({n: _largest(np.asarray(found[n]) - np.asarray(other[n])) for n in other})
+        super().__init__({n: MARGIN * _difference(found[n], other[n]) for n in other})
         sizes = {name: 1 + _largest(found[name]) for name in other}
-        self.large = [name for name, error in self.items() if not error <= LARGE * sizes[name]]
+        self.large = [
+            name
+            for name, error in self.items()
+            if not (np.isfinite(error) and error <= LARGE * sizes[name])
+        ]
 
     def lines(self) -> list[str]:
         if not self:
@@ -44,9 +50,18 @@ class SmoothingErrors(dict[str, float]):
         mend = "ask for more `panels=`, or more `samples=`, in `smooth(...)`"
         return tuple(
             f"`{name}` is off by about {self[name]:.1g}, as two rules for its mean over noise "
-            f"differ: {mend}"
+            f"differ: {mend}; or it has no mean, if it grows as fast as the noise falls"
             for name in self.large
         )
+
+
+def _difference(one: Any, other: Any) -> float:
+    """With what rounding leaves in both; of what is infinite by either rule nothing is known."""
+    first, second = np.asarray(one), np.asarray(other)
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return float("inf")
+    eps = np.finfo(first.dtype if first.dtype.kind == "f" else float).eps
+    return _largest(first - second) + 4 * float(eps) * _largest(first)
 
 
 def _largest(array: Any) -> float:

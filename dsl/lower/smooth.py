@@ -1,13 +1,13 @@
 """The mean of a statement over noise in its inputs: `with smooth(...)` (CF17, CV10)."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ..graph import core as c
 from ..graph.breaks import COMPARISONS, jumps
 from ..graph.forms import compare
 from ..graph.inputs import noisy_inputs, noisy_names
-from ..graph.passes.smoothing import PANELS
+from ..graph.passes.smoothing import OTHER_RULE, PANELS
 from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from ..graph.types import REAL
@@ -24,11 +24,30 @@ CONTINUOUS = frozenset(
         *("dot", "sin", "cos", "tanh", "exp", "logistic", "softplus", "softmax", "logsumexp"),
     }
 )
+
+
+class _Noise(NamedTuple):
+    """All have mean 0. Less than 1e-17 lies beyond `ends`; beyond `far` no number of double
+    precision holds the density, beyond `near` none of single precision.
+    """
+
+    log_density: str
+    ends: tuple[float, float]
+    far: tuple[float, float]
+    near: tuple[float, float]
+    sampler: str
+
+
 NOISE = {
-    # log density, the ends beyond which lies less than 1e-17 of it, a sampler; all have mean 0
-    "gaussian": ("log_density_gaussian", (-9.0, 9.0), "jax.random.normal"),
-    "logistic": ("log_density_logistic", (-40.0, 40.0), "jax.random.logistic"),
-    "gumbel": ("log_density_gumbel", (-4.5, 40.0), "centred_gumbel"),
+    "gaussian": _Noise(
+        "log_density_gaussian", (-9.0, 9.0), (-38.0, 38.0), (-13.0, 13.0), "jax.random.normal"
+    ),
+    "logistic": _Noise(
+        "log_density_logistic", (-40.0, 40.0), (-700.0, 700.0), (-87.0, 87.0), "jax.random.logistic"
+    ),
+    "gumbel": _Noise(
+        "log_density_gumbel", (-4.5, 40.0), (-7.0, 700.0), (-5.1, 87.0), "centred_gumbel"
+    ),
 }
 
 
@@ -65,10 +84,13 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
     mean = of_inputs(body)
     centres = pack(full(i.centre, axes, i.rank, scope, i.core.type.shape).code for i in inputs)
     scale = const(options.get("scale", 1.0))
-    density, ends, draw = NOISE[setting.method]
-    log_density = name(scope.needs.helper(density))
+    noise = NOISE[setting.method]
+    log_density = name(scope.needs.helper(noise.log_density))
     if "samples" in options:
-        path, sampler = scope.needs.helper("mean_of_samples"), name(scope.needs.helper(draw))
+        path, sampler = (
+            scope.needs.helper("mean_of_samples"),
+            name(scope.needs.helper(noise.sampler)),
+        )
         counts = const(options["samples"]), const(options.get("seed", 0))
         last = const(_is_continuous(body))
         given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts, last]
@@ -83,9 +105,29 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
         once = [x for x in hard if x not in often and x not in gaps]
         groups = (once, often, [*gaps], [*gaps.values()])
         tests = pack(pack(map(of_inputs, own)) for own in groups)
-        panels = const(options.get("panels", PANELS))
-        given = [mean, tests, centres, scale, log_density, pack(map(const, ends)), panels]
+        panels, reach = _rule(options, len(inputs))
+        windows = [noise.ends, _window(noise, noise.far, reach), _window(noise, noise.near, reach)]
+        ends = [pack(map(const, window)) for window in windows]
+        given = [mean, tests, centres, scale, log_density, *ends, const(panels)]
     return Value(call(path, *given), axes, rank)
+
+
+def _rule(options: Mapping[str, Any], inputs: int) -> tuple[int, float]:
+    """How many panels, and how much of the way to where numbers end. The other rule has more of
+    them, of which few edges are edges of the first, and stops before it: what grows as fast as the
+    noise falls shows there.
+    """
+    panels = int(options.get("panels", PANELS))
+    if OTHER_RULE not in options:
+        return panels, 1.0
+    # Two inputs take the square of it.
+    more = panels * 3 if inputs == 1 else panels * 3 // 2
+    return more | 1, 0.7
+
+
+def _window(noise: _Noise, far: tuple[float, float], reach: float) -> list[float]:
+    pairs = zip(noise.ends, far, strict=True)
+    return [end + reach * (last - end) for end, last in pairs]
 
 
 def _inputs(body: c.Core, setting: Setting, scope: Scope) -> Iterator[_Input]:

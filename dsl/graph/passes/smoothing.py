@@ -7,6 +7,9 @@ from .standard import rewrite
 PANELS = 16
 """Parts of the line over which one noisy number is integrated, unless a statement says more."""
 
+OTHER_RULE = "other_rule"
+"""The option, which no file has, that asks for other panels than those of the file."""
+
 
 def is_smoothed(node: Node) -> bool:
     return any(setting.name == "smooth" for piece in node.pieces for setting in piece.settings)
@@ -14,7 +17,7 @@ def is_smoothed(node: Node) -> bool:
 
 @rewrite
 def by_another_rule(graph: Graph) -> Graph:
-    """Half as many panels again in every smooth statement, or samples from another seed."""
+    """More panels in every smooth statement, other windows, or samples from another seed."""
 
     def changed(piece: Piece) -> Piece:
         return piece.replace(settings=tuple(map(_with_another_rule, piece.settings)))
@@ -29,6 +32,5 @@ def _with_another_rule(setting: Setting) -> Setting:
     if "samples" in options:
         options["seed"] = int(options.get("seed", 0)) + 1
     else:
-        # An odd number: few of its edges are edges of the first rule.
-        options["panels"] = int(options.get("panels", PANELS)) * 3 // 2 | 1
+        options[OTHER_RULE] = 1
     return setting.replace(options=tuple(options.items()))

@@ -86,6 +86,12 @@ def jump_places(
     return [(left + right) / 2 for left, right, *_ in lax.fori_loop(0, 45, halve_all, states)]
 
 
+def tail_edges(end: float, far: float, panels: int, dtype: jnp.dtype) -> jax.Array:
+    """Half as many panels on each side of the others, each wider than the last by a factor."""
+    steps = jnp.linspace(0.0, 1.0, panels // 2 + 1, dtype=dtype)
+    return end * (far / end) ** steps
+
+
 def slope(f: "Callable[[jax.Array], jax.Array]", x: jax.Array) -> jax.Array:
     """f'(x), which jumps where f has a kink."""
     _, tangent = jax.jvp(lambda u: as_real(f(u)), (x,), (jnp.ones_like(x),))
@@ -99,6 +105,8 @@ def integrated_mean(
     scale: float,
     log_density: "Callable[[jax.Array], jax.Array]",
     ends: tuple[float, float],
+    far: tuple[float, float],
+    near: tuple[float, float],
     panels: int,
 ) -> jax.Array:
     """sum_k w_k m(u_k) p((u_k - x) / s) for the first input x, m(u) being the mean of f(u, ...)
@@ -108,6 +116,10 @@ def integrated_mean(
     places. The first tests jump at most once in a panel; those that round once in a cell: one of
     16 in a panel, of 4 where there are two inputs; comparisons of what is no straight line once
     between the places where the gap between both sides turns, of which each cell has one.
+
+    Between `ends` lies all but 1e-17 of the noise, but not of what grows: exp(8 z) has half of its
+    mean beyond 8. From there to `far`, or to `near` in single precision, goes a coarser rule
+    without cuts.
     """
     x, *others = (as_real(value) for value in inputs)
     centre, *fixed = (lax.stop_gradient(value) for value in (x, *others))
@@ -137,21 +149,43 @@ def integrated_mean(
         cuts += jump_places([probe(g) for g in bent], fine[:-1], fine[1:])
     places = jnp.sort(jnp.concatenate([edges, *cuts]), axis=0)
     nodes, weights = (rule.reshape(-1, *(1,) * places.ndim) for rule in panel_rule(x.dtype))
-    widths = (places[1:] - places[:-1])[None]
-    z = (places[None, :-1] + nodes * widths).reshape(-1, *x.shape)
-    mass = (weights * widths).reshape(-1, *x.shape) * jnp.exp(
-        log_density(z + ((centre - x) / scale)[None])
-    )
+
+    def rule(starts: jax.Array, widths: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Places in noise and their weights, with derivatives of the density in x."""
+        z = (starts[None] + nodes * widths[None]).reshape(-1, *x.shape)
+        sizes = (weights * widths[None]).reshape(-1, *x.shape)
+        return z, sizes * jnp.exp(log_density(z + ((centre - x) / scale)[None]))
+
+    z, mass = rule(places[:-1], places[1:] - places[:-1])
 
     def mean(u: jax.Array) -> jax.Array:
         if not others:
             return as_real(f(u))
         inner = tuple(tuple(lambda *rest, g=g: g(u, *rest) for g in own) for own in tests)
         return integrated_mean(
-            lambda *rest: f(u, *rest), inner, tuple(others), scale, log_density, ends, panels
+            lambda *rest: f(u, *rest),
+            inner,
+            tuple(others),
+            scale,
+            log_density,
+            ends,
+            far,
+            near,
+            panels,
         )
 
-    return jnp.sum(weighted(mass, jax.vmap(mean)(centre[None] + scale * z)), axis=0)
+    found = jnp.sum(weighted(mass, jax.vmap(mean)(centre[None] + scale * z)), axis=0)
+    for end, last in zip(ends, far if x.dtype.itemsize > 4 else near, strict=True):
+        own = tail_edges(end, last, panels, x.dtype).reshape(-1, *(1,) * x.ndim)
+        own = jnp.broadcast_to(own, (own.shape[0], *x.shape))
+        z, mass = rule(jnp.minimum(own[:-1], own[1:]), jnp.abs(own[1:] - own[:-1]))
+        u = centre[None] + scale * z
+        lost = ~jnp.isfinite(lax.stop_gradient(jax.vmap(mean)(u)))
+        # Out there what is written may overflow, with next to no weight: it is left out.
+        is_lost = jnp.any(lost, axis=tuple(range(u.ndim, lost.ndim)))
+        values = jax.vmap(mean)(jnp.where(is_lost, centre[None], u))
+        found = found + jnp.sum(weighted(jnp.where(is_lost, 0.0, mass), values), axis=0)
+    return found
 
 
 # ---- many inputs: samples with a fixed seed
