@@ -71,10 +71,11 @@ def solved(
     density of u. Newton's steps for the logarithm of the level, within a bracket.
     """
     is_low = logs[0] < logs[1]
-    wanted, sign = jnp.where(is_low, *logs), jnp.where(is_low, 1.0, -1.0)
+    wanted: Any = jnp.where(is_low, *logs)
+    sign = jnp.where(is_low, 1.0, -1.0)
 
     def change(place: Any, step: float) -> Any:
-        found = jnp.where(is_low, *levels(*given, place, step))
+        found: Any = jnp.where(is_low, *levels(*given, place, step))
         return sign * (wanted - found) * jnp.exp(found - density(*given, place))
 
     def turn(state: Any) -> Any:

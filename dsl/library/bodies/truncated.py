@@ -6,7 +6,7 @@ function of both.
 """
 
 # NumPyro has no types, so neither have its classes and decorators here.
-# mypy: disable-error-code="misc,no-untyped-call,no-any-return"
+# mypy: disable-error-code="misc,untyped-decorator,no-untyped-call,no-any-return"
 
 from __future__ import annotations
 
