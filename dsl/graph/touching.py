@@ -13,9 +13,10 @@ from itertools import combinations
 from ..library.functions import functions_by_text
 from ..library.rows import FunctionRow
 from . import core as c
-from .facts import Facts, Ranges
+from .facts import Facts
 from .forms import arithmetic, number
 from .graph import Kind
+from .known import NOTHING_KNOWN, Known
 from .ranges import Interval
 from .substitute import substitute
 
@@ -36,7 +37,7 @@ class Touching:
     def __init__(self, facts: Facts, kinds: dict[str, Kind]):
         self.facts = facts
         self.kinds = kinds
-        self.known: Ranges = {}
+        self.known = NOTHING_KNOWN
         self.apart: tuple[tuple[c.Core, c.Core], ...] = ()
         self.calls = 0
         # Of nodes by name and end; inside of its own definition, it is not attained.
@@ -71,7 +72,7 @@ class Touching:
         return any(self.facts.difference(core, gap) == (0.0, 0.0) for gap in gaps)
 
     @contextmanager
-    def inside(self, core: c.If, branch: c.Core, known: Ranges) -> Iterator[None]:
+    def inside(self, core: c.If, branch: c.Core, known: Known) -> Iterator[None]:
         """While this branch is looked at."""
         outer = self.known, self.apart
         self.known, self.apart = known, (*self.apart, *_compared(core, branch is core.then))
