@@ -9,12 +9,13 @@ import argparse
 import inspect
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dpc
-from dpc.cli import COMMANDS
+from dpc.cli import COMMANDS, main
 from dpc.learn.result import Fit
 from dpc.model.model import Model
 
@@ -120,3 +121,28 @@ def test_what_the_excuses_name_is_there() -> None:
     assert "fit" in keywords_of(Model.save)
     assert "settings" in keywords_of(dpc.load)
     assert "predictive" in keywords_of(Model.posterior)
+
+
+SCALED = "param s : real(lower=0) = 1\nx ~ Exponential(s)\nminimize x\n"
+
+
+@pytest.mark.parametrize("command", ["run", "sample", "grad", "plan", "fit", "build"])
+def test_a_parameter_is_not_set_outside_of_its_range(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.dp"
+    path.write_text(SCALED, encoding="utf-8")
+    assert main([command, str(path), "--set", "s=-1"]) == 2
+    assert "`s` is real(lower=0): it cannot be -1" in capsys.readouterr().err
+    assert main([command, str(path), "--set", "s=true"]) == 2
+    assert "its value is a number, not true" in capsys.readouterr().err
+
+
+def test_a_model_without_finite_variables_is_no_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.dp"
+    path.write_text(SCALED, encoding="utf-8")
+    assert main(["convert", str(path), "-o", str(tmp_path / "m.bif")]) == 2
+    assert "no finite variables" in capsys.readouterr().err
+    assert not (tmp_path / "m.bif").exists()

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import dpc
-from dpc.inference.errors import ImpossibleEvidenceError
+from dpc.inference.errors import ImpossibleEvidenceError, MemoryLimitError
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 KEY = jax.random.key(0)
@@ -346,3 +346,11 @@ def test_an_exported_program_takes_what_the_method_takes(line: dpc.Model) -> Non
     program = export.deserialize(bytearray(line.build("stablehlo", "sample", data=DATA)))
     drawn = program.call(jax.random.key_data(KEY), params, data.arrays)
     np.testing.assert_allclose(drawn["s"], line.sample(KEY, params, data)["s"])
+
+
+def test_sizes_are_looked_at_before_arrays_are_made() -> None:
+    text = "dim N\ndata x[N] : real\nparam t : real = 1\n"
+    model = dpc.parse(f"{text}minimize sum[i in N, j in N] x[i] * x[j] * t\n")
+    assert float(model.value({"t": 1.0}, {"x": np.ones(3)})) == 9
+    with pytest.raises(MemoryLimitError, match="has an array over N of 10,000,000"):
+        model.value({"t": 1.0}, {"x": np.ones(10_000_000)})

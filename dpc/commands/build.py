@@ -38,7 +38,9 @@ def _content(args: argparse.Namespace) -> bytes:
         source = inputs.read_model(args.path, args.import_path)
         return dump_stage(source, args.dump, settings).encode() + b"\n"
     if args.emit == "python":
-        return inputs.open_model(args).build()
+        model = inputs.open_model(args)
+        inputs.Known(model, args)  # what --set says is looked at, though the program takes it later
+        return model.build()
     if args.emit == "stablehlo" and args.output is None:
         raise UsageError("stablehlo is not text: name a file with -o")
     model = inputs.load_model(args)

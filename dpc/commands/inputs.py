@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from dpc.dsl.diagnostics import Diagnostic, did_you_mean
 from dpc.dsl.files import reason_of
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.graph.types import Int, Real
 from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
 from dpc.dsl.report import format_diagnostics
@@ -199,6 +200,7 @@ class Known:
         given: dict[str, Any] = {}
         if args.set or model.network is None:
             self.params, given = read_settings(args.set, model.graph)
+            verify_bounds(self.params, model.graph)
         self.given = given
         self.sources = [*args.data, *([given] if given else [])]
 
@@ -220,8 +222,10 @@ def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any],
         node = graph.by_name.get(name)
         if node and node.kind is Kind.PARAMETER:
             params[name] = read_value(value)
+            _verify_kind(name, params[name], graph)
         elif (node and node.kind is not Kind.FUNCTION) or name in dims:
             data[name] = read_value(value)
+            _verify_kind(name, data[name], graph)
         elif not is_annotation(name):
             known = [n.name for n in graph.nodes if n.kind is not Kind.FUNCTION] + dims
             hint = did_you_mean(name, known)
@@ -229,6 +233,25 @@ def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any],
                 f"the model has no parameter, datum or dim `{name}` to set{hint and f'; {hint}'}"
             )
     return params, data
+
+
+def verify_bounds(params: dict[str, Any], graph: Graph) -> None:
+    """Parameters lie in the range that they are declared with, whatever the command does."""
+    from dpc.model.values import Reader
+
+    for name, value in params.items():
+        node = graph[name]
+        if isinstance(value, int | float) and not node.type.shape:
+            Reader(graph, wide=True).read(node, value)
+
+
+def _verify_kind(name: str, value: Any, graph: Graph) -> None:
+    """A truth value is no number, though Python takes it for one."""
+    node = graph.by_name.get(name)
+    is_number = name not in graph.by_name or (node and isinstance(node.type.domain, Real | Int))
+    if is_number and isinstance(value, bool):
+        what = f"`{name}` is {node.type}" if node else f"`{name}` is a dim"
+        raise UsageError(f"{what}: its value is a number, not {json.dumps(value)}")
 
 
 def _read_pair(text: str) -> tuple[str, str]:

@@ -209,7 +209,7 @@ def bind_data(
     unknown = [node for name, node in nodes.items() if name not in known]
     _verify_same_rows(given, report)
     dims = resolve_dims(graph, given, entries, sizes, _touched(unknown, report), report)
-    _verify_extents(graph, {name: known.size for name, known in dims.sizes.items()})
+    verify_extents(graph, {name: known.size for name, known in dims.sizes.items()})
     arrays = {}
     for name, node in nodes.items():
         with report.collecting():
@@ -230,7 +230,7 @@ SPARE = 4
 """Sums are often computed without their array, in more time: a few times the memory may do."""
 
 
-def _verify_extents(graph: Graph, sizes: dict[str, int]) -> None:
+def verify_extents(graph: Graph, sizes: Mapping[str, int]) -> None:
     """Before any array is made."""
     extent = largest_extent(graph, sizes)
     needed, limit = extent.bytes(sizes), available_memory()

@@ -61,6 +61,9 @@ class Saved(Record):
 
 def write_network(network: Network, path: str) -> Saved:
     """Writes a network in the format of the file's ending."""
+    if not network.variables:
+        what = "the model has no finite variables that are drawn or in a factor"
+        raise UsageError(f"{what}: there is no network to write to {path}")
     files = _contents(network, path)
     for name, content in files.items():
         write_whole(name, content)

@@ -21,7 +21,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.types import Bool, Dim, IndexOf, Real
 
 from ..data.arrays import CONSTRAINTS
-from ..data.bind import array_of
+from ..data.bind import array_of, verify_extents
 from ..data.errors import DataError
 from ..exits import UsageError
 from .traced import is_jax_array, is_traced
@@ -70,6 +70,17 @@ class ValueReader:
             self.sizes |= {name: (size, "the data") for name, size in self.given_sizes}
         else:
             self.arrays, self.given_sizes = self._read_data(data)
+            self._verify_extents()
+
+    def _verify_extents(self) -> None:
+        """That what is computed at these sizes has room; bound data were looked at before."""
+        sizes = {name: size for name, (size, _) in self.sizes.items()}
+        # What was said of a graph at some sizes holds for the next call with them.
+        fitting: set[Any] = self.graph.__dict__.setdefault("_fitting_sizes", set())
+        key = frozenset(sizes.items())
+        if key not in fitting:
+            verify_extents(self.graph, sizes)
+            fitting.add(key)
 
     # ---- data
 
@@ -147,7 +158,9 @@ class ValueReader:
         if whole and absent:
             every = f"give one for each of {', '.join(absent)}" if len(absent) > 1 else "give one"
             raise UsageError(f"no value for the {word} `{absent[0]}`: {every}")
-        return {name: self.read(known[name], value) for name, value in given.items()}
+        found = {name: self.read(known[name], value) for name, value in given.items()}
+        self._verify_extents()
+        return found
 
     # ---- one value
 

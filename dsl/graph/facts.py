@@ -152,8 +152,8 @@ class Facts:
             left: self._beside(left, word, right, known),
             right: self._beside(right, _MIRRORED.get(word, word), left, known),
         }
-        for core, interval in [*narrowed.items()]:
-            narrowed |= _inside_magnitude(core, interval)
+        for core in (left, right):
+            narrowed |= _inside_magnitude(core, narrowed[core])
         known = known.with_ranges(narrowed)
         ends = _compared(word, (0.0, 0.0), _step(left, right, word))
         return known.with_difference(difference, ends)

@@ -148,8 +148,8 @@ def _parse_type(text: str) -> TypeSpec:
 def _parse_ends(text: str | None) -> Ends | None:
     if not text:
         return None
-    ends = dict(_match(_END, part).groups() for part in text.split(", "))
-    numbers = {word: float(number) for word, number in ends.items()}
+    found = [_match(_END, part) for part in text.split(", ")]
+    numbers = {match[1]: float(match[2]) for match in found}
     low = numbers.get("above", numbers.get("lower", -inf))
     high = numbers.get("below", numbers.get("upper", inf))
     return Ends(low, high, "above" in numbers, "below" in numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from . import code as py
 from .scope import free_name
@@ -18,7 +19,7 @@ def shared(
     if all(count == 1 for count in calls.values()):
         return [], body
     sharer = _Sharer({key for key, count in calls.items() if count > 1}, taken)
-    rest = sharer.visit(body)
+    rest: Any = sharer.visit(body)
     return sharer.lines, rest
 
 
@@ -43,14 +44,14 @@ class _Sharer:
         self.names: dict[str, str] = {}
         self.lines: list[py.Statement] = []
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.Lambda):
             return node
         key = ast.dump(node) if isinstance(node, ast.Call) else ""
         if key in self.names:
             return py.name(self.names[key])
         fields = {name: self._visited(value) for name, value in ast.iter_fields(node)}
-        copied = ast.copy_location(type(node)(**fields), node)
+        copied: Any = ast.copy_location(type(node)(**fields), node)
         if key not in self.repeated:
             return copied
         self.names[key] = free_name("shared", self.taken)
