@@ -174,7 +174,7 @@ def test_check_explain_and_sample_know_it(
     assert main(["info", path]) == 0
     wrong = written(tmp_path, "model m\nx ~ Sech(1, -2)\n")
     assert main(["check", wrong]) == 1
-    assert "positive" in capsys.readouterr().err
+    assert "above 0" in capsys.readouterr().err
 
 
 def test_its_density_is_that_of_the_class() -> None:
