@@ -237,12 +237,12 @@ def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any],
 
 def verify_bounds(params: dict[str, Any], graph: Graph) -> None:
     """Parameters lie in the range that they are declared with, whatever the command does."""
-    from dpc.model.values import Reader
+    from dpc.model.values import ValueReader
 
     for name, value in params.items():
         node = graph[name]
         if isinstance(value, int | float) and not node.type.shape:
-            Reader(graph, wide=True).read(node, value)
+            ValueReader(graph, wide=True).read(node, value)
 
 
 def _verify_kind(name: str, value: Any, graph: Graph) -> None:

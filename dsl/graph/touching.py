@@ -123,7 +123,7 @@ class Touching:
     def _node_attains(self, core: c.Ref, low: bool) -> bool:
         if self.kinds.get(core.name) is not Kind.FUNCTION:
             return core.type.whole
-        if core in self.known and self._end(core, low) != self.facts.range_of(core)[not low]:
+        if core in self.known.ranges and self._end(core, low) != self.facts.range_of(core)[not low]:
             return False  # the branch ends there
         place = core.name, low
         if place not in self.attained:
