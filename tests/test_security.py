@@ -128,7 +128,7 @@ def test_externs() -> None:
 
 def test_bounds_of_models() -> None:
     """A model that is too long, too deep or makes too many calls is refused."""
-    calls = "".join(f"fn f{k + 1}(x: real) -> real = f{k}(x) + f{k}(x)\n" for k in range(40))
+    calls = "".join(f"fn f{k + 1}(x: real) -> real = f{k}(x) + f{k}(x + 1)\n" for k in range(40))
     assert MAX_CALLS < 2**40
     many = f"fn f0(x: real) -> real = x\n{calls}y := f40(1)\n"
     for text in ("x = 1\n" * 200_000, "y := " + "(" * 5000 + "1" + ")" * 5000, many):

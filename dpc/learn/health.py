@@ -1,6 +1,7 @@
 """What no certificate sees: states that explain nothing, densities without bound, open ends."""
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import jax
@@ -81,12 +82,10 @@ def _by_draw(finite: Any, scopes: Array, total: Array) -> Iterator[tuple[str, Ar
     """The axes of a summed table that are about one draw."""
     for axis in range(scopes.shape[1]):
         others = tuple(k for k in range(total.ndim) if k != axis)
-        for name, start in finite.grounded.starts.items():
-            size = int(np.prod(finite.grounded.shapes[name], dtype=int))
-            if (
-                len(scopes)
-                and ((start <= scopes[:, axis]) & (scopes[:, axis] < start + size)).all()
-            ):
+        for name, start in finite.variables.starts.items():
+            size = prod(finite.variables.by_name[name].shape)
+            is_own = (start <= scopes[:, axis]) & (scopes[:, axis] < start + size)
+            if len(scopes) and is_own.all():
                 yield name, total.sum(axis=others)
 
 

@@ -6,6 +6,7 @@ loop that goes on, in a function with these arguments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
@@ -23,7 +24,12 @@ MOST_DEEP = 20
 """Functions in functions that are looked into: Python's stack ends."""
 
 
+NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?")
+
+
 def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
+    """Beside other errors only numbers as they are written are judged: the rest may change."""
+    has_errors = any(diagnostic.is_error for diagnostic in report)
     definitions = (*typed.definitions, *typed.guide)
     facts = Facts(definitions, typed.functions)
     drawn = [d.name for d in definitions if d.kind in ("draw", "observed", "latent")]
@@ -31,12 +37,21 @@ def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
     domains = _Domains(facts, Arguments(facts, Zeros(facts, drawn), kinds))
     for definition in definitions:
         found = [*domains.of_definition(definition)]
+        if has_errors:
+            found = [finding for finding in found if _is_written(finding, definition.source)]
         report += _diagnostics(found, definition.source)
+    if has_errors:
+        return
     if typed.objective:
         report += _diagnostics([*domains.of_objective(typed)], typed.source)
     for function in typed.functions:
         if not any(diagnostic.is_error for diagnostic in report):
             report += _diagnostics([*domains.of_unused(function)], typed.source)
+
+
+def _is_written(finding: Finding, source: Source) -> bool:
+    text = source.text[finding.span.start : finding.span.end]
+    return finding.code.startswith("E") and NUMBER.fullmatch(text) is not None
 
 
 def _diagnostics(found: list[Finding], source: Source) -> Iterator[Diagnostic]:

@@ -50,8 +50,9 @@ def check_program(
     typed = None
     with suppress(TooManyErrors):
         typed = _Checker(ProgramFacts(symbols, report)).check(program)
-    if typed and not any(d.is_error for d in report):
+    if typed:
         report_domains(typed, report)
+    if typed and not any(d.is_error for d in report):
         report_smoothing(typed, report)
         warn_posterior(typed, report)
     if not any(d.is_error for d in report):

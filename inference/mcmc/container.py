@@ -190,7 +190,10 @@ def _few_draws(facts: RunFacts) -> Iterator[Advice]:
 
 
 def _mixing(facts: RunFacts) -> Iterator[Advice]:
-    if facts.posterior.sizes["draw"] < 2 * LEAST_PER_CHAIN:
+    chains, draws = facts.posterior.sizes["chain"], facts.posterior.sizes["draw"]
+    is_walk = facts.stats is not None and "tree_depth" in facts.stats
+    # Independent draws have no halves that could disagree but by chance.
+    if draws < 2 * LEAST_PER_CHAIN or (chains < 2 and not is_walk):
         return
     worst = _by_element(rhat(facts.posterior))
     bad = {name: value for name, value in worst.items() if value > RHAT}
@@ -202,7 +205,7 @@ def _mixing(facts: RunFacts) -> Iterator[Advice]:
             longer = f"`warmup={2 * warmup}`, {longer}"
         modes = "if chains sit in different modes, order or anchor what can be swapped"
         remedy = f"run longer ({longer}); {modes} (`with ordered`)"
-        who = "chains disagree" if facts.posterior.sizes["chain"] > 1 else "halves disagree"
+        who = "chains disagree" if chains > 1 else "the halves of the chain disagree"
         yield Advice(f"{who} about {_list(names)} ({found})", tuple(names), remedy)
 
 

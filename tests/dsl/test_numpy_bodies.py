@@ -43,7 +43,9 @@ GRID = np.linspace(-3.0, 3.0, 6001)
 PLAIN = [
     row
     for row in FUNCTIONS
-    if row.signature.elementwise and row.signature.params[0].type.domain in {"real", "num"}
+    if row.signature.elementwise
+    and row.signature.params[0].type.domain in {"real", "num"}
+    and row.signature.params[0].type.ends is None
 ]
 NARROW = {"asin", "acos", "atanh", "erfinv", "log1p", "pow", "logdiffexp", "mod", "tan"}
 

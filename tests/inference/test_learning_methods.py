@@ -356,7 +356,7 @@ def noisy_loss(raw: Any, batch: Any, key: Any) -> Any:
 
 
 def noisy_method() -> Stochastic:
-    return Stochastic(noisy_loss, regression(), batch_size=20, rate=0.01)
+    return Stochastic(noisy_loss, regression(), batch_size=20, rate=0.01, limit=20_000)
 
 
 def test_stochastic_gradients_come_near_the_minimum() -> None:
