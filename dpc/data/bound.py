@@ -15,7 +15,7 @@ EXACT = 2**24
 """Whole numbers from which 32 bits round; densities of counts lose digits there."""
 
 
-def in_width(name: str, given: Any) -> jax.Array:
+def in_width(name: str, given: Any) -> Any:
     """The array in the precision of JAX, 32 bits unless it is told otherwise: nothing wraps."""
     array = np.asarray(given)
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
@@ -29,7 +29,8 @@ def in_width(name: str, given: Any) -> jax.Array:
         if dtype.kind in "iu" and max(abs(int(array.max())), abs(int(array.min()))) > EXACT:
             what = f"`{name}` has whole numbers above {EXACT:,}, which 32 bits round in densities"
             warnings.warn(f"{what}: {WIDE}", stacklevel=4)
-    return jnp.asarray(given)
+        return found
+    return given
 
 
 class DataLayout(NamedTuple):
@@ -50,7 +51,7 @@ class Data(Mapping[str, Any]):
         sizes: Mapping[str, int],
         labels: Mapping[str, tuple[str, ...]],
     ):
-        self.arrays = {name: in_width(name, array) for name, array in arrays.items()}
+        self.arrays = {name: jnp.asarray(in_width(name, a)) for name, a in arrays.items()}
         self.layout = DataLayout(tuple(arrays), tuple(sizes.items()), tuple(labels.items()))
 
     @property
