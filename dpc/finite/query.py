@@ -118,14 +118,14 @@ class _Query(Record):
         if asked.kl is not None:
             found.append(self.divergence(asked.kl))
         if asked.map is not False and asked.map is not None:
-            found.append(self.configurations("map", self.mode(asked.map)))
+            found.append(self.configurations("map", self.of_finite(self.mode(asked.map))))
         if asked.kbest is not None:
             self.verify_finite("a configuration")
             best = by.find_kbest(self.factors, asked.kbest, self.given, self.how)
-            found.append(self.configurations("kbest", best))
+            found.append(self.configurations("kbest", self.of_finite(best)))
         if asked.samples is not None:
             self.verify_finite("a joint draw")
-            drawn = self.find("samples", asked.samples)
+            drawn = self.of_finite(self.find("samples", asked.samples))
             found.append(by.samples_answer(discrete, drawn, asked.samples))
         found += [self.ask(text) for text in asked.ask]
         for text in asked.joint:
@@ -146,6 +146,14 @@ class _Query(Record):
             name = self.open[0]
             ways = f"ask for `{name} <= 1.5` or for its mean, `{name}`; or draw it, `dpc sample`"
             raise UsageError(f"no variable is finite, and {what} is of finite variables: {ways}")
+
+    def of_finite(self, found: Finding) -> Finding:
+        """Says which draws are summed out: they would have values in a configuration, too."""
+        if not self.open:
+            return found
+        names = ", ".join(f"`{name}`" for name in self.open)
+        said = f"of the finite variables alone, with {names} summed out; `dpc sample` draws all"
+        return found.replace(report=" ".join(filter(None, [found.report, said])))
 
     def entropy(self) -> Finding:
         """H(z) + E[H(y | z)], for draws y that are not finite and on which nothing depends."""

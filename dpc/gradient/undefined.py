@@ -52,7 +52,8 @@ def _where(model: Model, params: Any, data: Any, order: int) -> str:
         for name in names:
             share = float(np.mean(~np.isfinite(values[name]).reshape(RUNS, -1).all(1)))
             if share:
-                return f"the {word} of `{name}` is none in {share:.2g} of {RUNS} runs"
+                often = f"{share:.2g} of" if share < 1 else "all"
+                return f"the {word} of `{name}` is no number in {often} {RUNS} runs"
     return "it overflows in a few of them"
 
 

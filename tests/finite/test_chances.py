@@ -83,6 +83,13 @@ def test_entropies_add_up() -> None:
     np.testing.assert_allclose(model.query(entropy=True)["entropy"], wanted, rtol=1e-8)
 
 
+@pytest.mark.parametrize("question", [{"map": True}, {"kbest": 2}, {"samples": 2}], ids=str)
+def test_configurations_say_what_is_summed_out(mixed: dpc.Model, question: dict[str, Any]) -> None:
+    (said,) = mixed.query(**question).warnings
+    assert said.startswith("of the finite variables alone, with ")
+    assert all(f"`{name}`" in said for name in ("y", "v", "w", "k", "x", "cut"))
+
+
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("x ~ Normal(0, 1)", {}, "no variable is finite, and a marginal is of finite variables"),
     ("x ~ Normal(0, 1)", {"map": True}, "a mode is of finite variables"),
