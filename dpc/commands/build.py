@@ -39,10 +39,12 @@ def _content(args: argparse.Namespace) -> bytes:
         return dump_stage(source, args.dump, settings).encode() + b"\n"
     if args.emit == "python":
         model = inputs.open_model(args)
-        inputs.Known(model, args)  # what --set says is looked at, though the program takes it later
+        inputs.Inputs(
+            model, args
+        )  # what --set says is looked at, though the program takes it later
         return model.build()
     if args.emit == "stablehlo" and args.output is None:
         raise UsageError("stablehlo is not text: name a file with -o")
     model = inputs.load_model(args)
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     return model.build(args.emit, args.function, known.params, known.sources, args.seed)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from dpc.commands.inputs import NETWORK_INPUTS, Known, add_options, open_model
+from dpc.commands.inputs import NETWORK_INPUTS, Inputs, add_options, open_model
 from dpc.exits import OK
 
 
@@ -14,6 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     model = open_model(args)
-    known = Known(model, args)
+    known = Inputs(model, args)
     print(model.save(args.output, known.sources, known.params))
     return OK

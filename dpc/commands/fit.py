@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     for path in filter(None, (args.out, args.plot)):
         verify_folder(path)
     model = inputs.load_model(args)
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     with LossProgress() as progress:
         # A fit that nobody watches runs in one compiled loop; the plot needs its curve.
         is_watched = sys.stderr.isatty() or args.plot

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--estimator takes DRAW=METHOD, not {text}")
         args.set = [*args.set, f"{name}.grad={method}"]
     model = inputs.load_model(args)
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     known_inputs = (known.params, known.sources)
     options = {"samples": args.samples, "seed": args.seed}
     if not args.compare:

@@ -192,7 +192,7 @@ def is_annotation(name: str) -> bool:
     return "." in name and name.rpartition(".")[2] in {row.name for row in ANNOTATIONS}
 
 
-class Known:
+class Inputs:
     """What --data and --set say: parameters, sources of data, and values of draws."""
 
     def __init__(self, model: Model, args: argparse.Namespace):

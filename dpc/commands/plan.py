@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     model = inputs.open_model(args)
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
     given = {**values, **inputs.read_given(args.given)}
     plan = model.plan(given, params=known.params, data=known.sources)

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     verify_arguments(args)
     model = inputs.load_model(args)
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     if known.params:
         name = next(iter(known.params))
         raise UsageError(f"--set {name} would fix what is unknown: --set gives data and sizes here")

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out and not args.out.endswith((".csv", ".json")):
         raise UsageError(f"-o writes .csv or .json, not {args.out}")
     model = inputs.load_model(args)
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     for name in known.params:
         raise UsageError(f"`{name}` is a parameter, whose value comes from --fit")
     found = model.predict(

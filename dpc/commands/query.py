@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if model.network is not None and (args.data or args.set):
         what = f"{args.path} has all its numbers in it"
         raise UsageError(f"{what}: --data and --set are for .dp models")
-    known = inputs.Known(model, args)
+    known = inputs.Inputs(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
     answers = model.query(
         args.ask,

@@ -2,7 +2,7 @@
 
 import argparse
 
-from dpc.commands.inputs import INPUTS, Known, add_options, load_model, print_answer
+from dpc.commands.inputs import INPUTS, Inputs, add_options, load_model, print_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,6 +11,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     model = load_model(args)
-    known = Known(model, args)
+    known = Inputs(model, args)
     found = model.run(known.params, known.sources, grad=args.grad, seed=args.seed)
     return print_answer(found, args)

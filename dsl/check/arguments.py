@@ -31,7 +31,7 @@ POWERS = frozenset({"power", "pow"})
 LARGEST_WHOLE = 2**63 - 1
 
 
-class Finding(Record):
+class ArgumentFault(Record):
     """A diagnostic without the text that it is about."""
 
     code: str
@@ -44,7 +44,7 @@ class Finding(Record):
         return self.code.startswith("E")
 
 
-class Call(Record):
+class CheckedCall(Record):
     """A distribution with its arguments, or a function or an operator with them."""
 
     core: c.Law | c.Apply
@@ -64,14 +64,14 @@ class Call(Record):
         return "E0403" if isinstance(self.row, Distribution) else "E0219"
 
 
-def call_of(core: c.Core | c.Law, known: Known = NOTHING_KNOWN) -> Call | None:
+def call_of(core: c.Core | c.Law, known: Known = NOTHING_KNOWN) -> CheckedCall | None:
     """The call that this form is, if it has a row."""
     if isinstance(core, c.Law):
-        return Call(core, core.facts, known)
+        return CheckedCall(core, core.facts, known)
     if not isinstance(core, c.Apply):
         return None
     row = functions_by_text().get(core.row) or OPERATORS.get(core.function)
-    return Call(core, row, known) if row else None
+    return CheckedCall(core, row, known) if row else None
 
 
 class Arguments:
@@ -82,7 +82,7 @@ class Arguments:
         self.zeros = zeros
         self.kinds = kinds
 
-    def findings(self, call: Call, text: Callable[[Span], str]) -> Iterator[Finding]:
+    def findings(self, call: CheckedCall, text: Callable[[Span], str]) -> Iterator[ArgumentFault]:
         """`text` is what stands at a place."""
         params = {param.name: param for param in call.row.signature.params}
         for name, value in call.core.arguments:
@@ -102,14 +102,14 @@ class Arguments:
         else:
             yield from self._of_function(call)
 
-    def _range(self, call: Call, core: c.Core) -> Interval:
+    def _range(self, call: CheckedCall, core: c.Core) -> Interval:
         return self.facts.range_of(core, call.known)
 
     # ---- numbers
 
     def _of_number(
-        self, call: Call, param: ParamSpec, ends: Ends, value: c.Core
-    ) -> Iterator[Finding]:
+        self, call: CheckedCall, param: ParamSpec, ends: Ends, value: c.Core
+    ) -> Iterator[ArgumentFault]:
         if isinstance(value, c.Stack):
             for item in value.items:
                 yield from self._of_number(call, param, ends, item)
@@ -118,27 +118,29 @@ class Arguments:
         wanted = f"`{param.name}` of {call.name} is {param.type.words}"
         if ends.misses(low, high):
             message = f"{wanted}, but this is {shown(low, high)}"
-            yield Finding(call.wrong, message, value.span, self._mend(call, param, value))
+            yield ArgumentFault(call.wrong, message, value.span, self._mend(call, param, value))
         elif not ends.hold(low, high):
             message = f"{wanted}, but this can be {shown(low, high)}"
-            yield Finding("W0401", message, value.span, self._mend(call, param, value))
+            yield ArgumentFault("W0401", message, value.span, self._mend(call, param, value))
         else:
             yield from self._of_ends(call, wanted, ends, value)
 
-    def _of_ends(self, call: Call, wanted: str, ends: Ends, value: c.Core) -> Iterator[Finding]:
+    def _of_ends(
+        self, call: CheckedCall, wanted: str, ends: Ends, value: c.Core
+    ) -> Iterator[ArgumentFault]:
         """Where the range is right, but an end that is not in the domain is hit."""
         if ends.excludes_low and self.zeros.may_be(value, ends.low, call.known):
             if not (ends.low == 0 and call.known.keeps_from_zero(value)):
                 help = "add something positive, as in `... + 0.001`, or write a branch"
                 help += f" for {ends.low:g}"
                 message = f"{wanted}, but this can be exactly {ends.low:g}"
-                yield Finding("W0401", message, value.span, help)
+                yield ArgumentFault("W0401", message, value.span, help)
         elif ends.excludes_high and self.zeros.may_be(value, ends.high, call.known):
             help = f"keep it below, as in `min(..., 0.999)`, or write a branch for {ends.high:g}"
             message = f"{wanted}, but this can be exactly {ends.high:g}"
-            yield Finding("W0401", message, value.span, help)
+            yield ArgumentFault("W0401", message, value.span, help)
 
-    def _mend(self, call: Call, param: ParamSpec, value: c.Core) -> str:
+    def _mend(self, call: CheckedCall, param: ParamSpec, value: c.Core) -> str:
         ends = param.type.ends
         assert ends is not None
         if isinstance(value, c.Const):
@@ -161,7 +163,7 @@ class Arguments:
             mend += ", which cuts a draw to it, or draw it from a distribution on that range"
         return mend if kind != "let" else f"{mend}, which asks for a proof, or {_around(ends)}"
 
-    def _free_form(self, call: Call, param: ParamSpec) -> str:
+    def _free_form(self, call: CheckedCall, param: ParamSpec) -> str:
         """The argument of another row that takes any number, as `logits` for `p`."""
         own = {p.name for p in call.row.signature.params} - {param.name}
         for row in distributions_by_name().get(call.row.name, ()):
@@ -174,8 +176,8 @@ class Arguments:
     # ---- arrays
 
     def _of_array(
-        self, call: Call, param: ParamSpec, value: c.Core, text: Callable[[Span], str]
-    ) -> Iterator[Finding]:
+        self, call: CheckedCall, param: ParamSpec, value: c.Core, text: Callable[[Span], str]
+    ) -> Iterator[ArgumentFault]:
         """Numbers that are written out are right or wrong; of others, nothing may say it.
 
         A variable that a distribution takes is declared as what it is.
@@ -188,7 +190,7 @@ class Arguments:
 
             if not keeps(numbers, word):
                 help = _WANTED.get(word, "change it")
-                yield Finding(call.wrong, f"{wanted}, but this is not", value.span, help)
+                yield ArgumentFault(call.wrong, f"{wanted}, but this is not", value.span, help)
             return
         if word == "invertible":
             return
@@ -200,14 +202,14 @@ class Arguments:
             declared = f"{word}[{', '.join(str(axis) for axis in ref.type.shape)}]"
             message = f"{wanted}, but `{ref.name}` is {ref.type}"
             help = f"{other}declare it `{ref.name} : {declared}`"
-            yield Finding("E0403", message, value.span, help)
+            yield ArgumentFault("E0403", message, value.span, help)
             return
         help = f"{other}{_MENDS.get(word, 'declare it so')}"
-        yield Finding("W0401", f"{wanted}, and nothing says that this is", value.span, help)
+        yield ArgumentFault("W0401", f"{wanted}, and nothing says that this is", value.span, help)
 
     # ---- two arguments, and sizes
 
-    def _of_order(self, call: Call, text: Callable[[Span], str]) -> Iterator[Finding]:
+    def _of_order(self, call: CheckedCall, text: Callable[[Span], str]) -> Iterator[ArgumentFault]:
         """Ends in the wrong order leave no place for a draw, or for a value."""
         first, second = call.row.ascending
         given = dict(call.core.arguments)
@@ -223,16 +225,16 @@ class Arguments:
         if is_empty:
             reason = self._difference(call, first, second, (least, most))
             help = "exchange them, or change one"
-            yield Finding(call.wrong, f"{message}{reason}", call.core.span, help)
+            yield ArgumentFault(call.wrong, f"{message}{reason}", call.core.span, help)
             return
         if isinstance(call.row, FunctionRow) and call.row.lenient:
             return
         a, b = text(low.span), text(high.span)
         help = f"write `{second}` as `{a} + ...` with something positive, as `exp(...)`"
         help += f", or declare bounds that keep `{a}` below `{b}`"
-        yield Finding("W0401", f"{message}nothing keeps them in order", call.core.span, help)
+        yield ArgumentFault("W0401", f"{message}nothing keeps them in order", call.core.span, help)
 
-    def _difference(self, call: Call, first: str, second: str, ends: Interval) -> str:
+    def _difference(self, call: CheckedCall, first: str, second: str, ends: Interval) -> str:
         """Why two arguments are in the wrong order: what they are, or how they differ."""
         given = dict(call.core.arguments)
         own = self._range(call, given[first]), self._range(call, given[second])
@@ -243,7 +245,7 @@ class Arguments:
         bound = f"{most:g}" if least == most else f"at most {most:g}"
         return "they are the same" if is_same else f"`{second}` - `{first}` is {bound}"
 
-    def _of_degrees(self, call: Call) -> Iterator[Finding]:
+    def _of_degrees(self, call: CheckedCall) -> Iterator[ArgumentFault]:
         """Matrices of K rows need more than K - 1 degrees of freedom."""
         assert isinstance(call.row, Distribution)
         if not call.row.degrees:
@@ -257,9 +259,9 @@ class Arguments:
             wanted = f"`{call.row.degrees}` of {call.name} is above {least} here, "
             message = f"{wanted}its number of rows less one, but this {verb} {shown(low, high)}"
             help = f"add {least} to what is above 0, or declare it with `lower={least}`"
-            yield Finding(code, message, df.span, help)
+            yield ArgumentFault(code, message, df.span, help)
 
-    def _of_lengths(self, call: Call) -> Iterator[Finding]:
+    def _of_lengths(self, call: CheckedCall) -> Iterator[ArgumentFault]:
         """Axes, or dims that are given, of a size that the row does not take."""
         for axis, (least, most) in call.row.lengths.items():
             for name, value, size in _sizes(call, axis):
@@ -268,14 +270,14 @@ class Arguments:
                 wanted = f"from {least:g} to {most:g}" if isfinite(most) else f"{least:g} or more"
                 message = f"`{name}` of {call.name} has {wanted} entries, but here {size}"
                 help = "take a dim of another size, or another distribution"
-                yield Finding(call.wrong, message, value.span, help)
+                yield ArgumentFault(call.wrong, message, value.span, help)
 
     # ---- functions alone
 
-    def _of_function(self, call: Call) -> Iterator[Finding]:
+    def _of_function(self, call: CheckedCall) -> Iterator[ArgumentFault]:
         assert isinstance(call.core, c.Apply)
         assert isinstance(call.row, FunctionRow)
-        found: list[Finding] = []
+        found: list[ArgumentFault] = []
         if call.row.divisor:
             found += self._of_divisor(call, dict(call.core.arguments)[call.row.divisor])
         if call.row.name in POWERS:
@@ -283,57 +285,59 @@ class Arguments:
             found += self._of_power(call, base, exponent)
         yield from found or self._of_value(call)
 
-    def _of_divisor(self, call: Call, value: c.Core) -> Iterator[Finding]:
+    def _of_divisor(self, call: CheckedCall, value: c.Core) -> Iterator[ArgumentFault]:
         """A divisor is never 0: not where it is counted, cut off or chosen to be."""
         what = "this divides by 0" if call.row.name == "divide" else f"{call.name} divides by 0"
         if self._is_nothing(call, value):
-            yield Finding(call.wrong, what, value.span, "divide by something else")
+            yield ArgumentFault(call.wrong, what, value.span, "divide by something else")
         elif self.zeros.may_be_zero(value, call.known):
             what = f"{call.name} divides by this, which can be exactly 0"
             help = "write a branch, as in `if x > 0 then 1 / x else 0`, or `max(x, 0.001)`"
-            yield Finding("W0401", what, value.span, help)
+            yield ArgumentFault("W0401", what, value.span, help)
 
-    def _is_nothing(self, call: Call, value: c.Core) -> bool:
+    def _is_nothing(self, call: CheckedCall, value: c.Core) -> bool:
         """Whether it is surely 0, also where both sides of a difference are the same."""
         if isinstance(value, c.Apply) and value.function == "subtract":
             (_, left), (_, right) = value.arguments
             return self.facts.difference(left, right, call.known) == (0.0, 0.0)
         return self._range(call, value) == (0.0, 0.0)
 
-    def _of_power(self, call: Call, base: c.Core, exponent: c.Core) -> Iterator[Finding]:
+    def _of_power(
+        self, call: CheckedCall, base: c.Core, exponent: c.Core
+    ) -> Iterator[ArgumentFault]:
         (low, high), (least, most) = (self._range(call, x) for x in (base, exponent))
         is_whole = exponent.type.whole or (least == most and least % 1 == 0)
         if high < 0 and least == most and not is_whole:
             message = f"a number below 0 has no power {least:g}"
             help = "for a root of odd order write `sign(x) * abs(x)^(1 / 3)`"
-            yield Finding(call.wrong, message, base.span, help)
+            yield ArgumentFault(call.wrong, message, base.span, help)
         elif low < 0 and not is_whole:
             what = "the base of a power is 0 or above where the exponent is not whole, but {}"
             can = f"this can be {shown(low, high)}"
             help = "write `abs(...)` or `exp(...)`, a branch, as in `if x > 0 then ...`"
             help += ", or a whole exponent"
-            yield Finding("W0401", what.format(can), base.span, help)
+            yield ArgumentFault("W0401", what.format(can), base.span, help)
         elif (low, high) == (0.0, 0.0) and most < 0:
             message = f"0 has no power {shown(least, most)}: this divides by 0"
-            yield Finding(call.wrong, message, base.span, "take another base or exponent")
+            yield ArgumentFault(call.wrong, message, base.span, "take another base or exponent")
         elif least < 0 and self.zeros.may_be_zero(base, call.known):
             message = "a power below 0 divides by its base, which can be exactly 0 here"
             help = "write a branch, as in `if x > 0 then x^(-1) else 0`"
-            yield Finding("W0401", message, base.span, help)
+            yield ArgumentFault("W0401", message, base.span, help)
 
-    def _of_value(self, call: Call) -> Iterator[Finding]:
+    def _of_value(self, call: CheckedCall) -> Iterator[ArgumentFault]:
         """A constant that no number of the computer is."""
         values = [value for _, value in call.core.arguments if not isinstance(value, c.DimRef)]
         found = _greatest(call.row.name, [self._constant(call, value) for value in values])
         if isinf(found):
             help = "numbers reach 1.8e308; work with logarithms instead"
-            yield Finding("E0218", "this number is too large", call.core.span, help)
+            yield ArgumentFault("E0218", "this number is too large", call.core.span, help)
         elif call.core.type.whole and found > LARGEST_WHOLE:
             help = "whole numbers reach 9.2e18; write one of them as a real number, as in `1e22`"
             message = "this is too large for a whole number"
-            yield Finding("E0218", message, call.core.span, help)
+            yield ArgumentFault("E0218", message, call.core.span, help)
 
-    def _constant(self, call: Call, value: c.Core) -> Numbers | None:
+    def _constant(self, call: CheckedCall, value: c.Core) -> Numbers | None:
         low, high = self._range(call, value)
         return float(low) if low == high else self.facts.numbers(value)
 
@@ -352,7 +356,7 @@ def _greatest(function: str, values: list[Numbers | None]) -> float:
     return max((_greatest(function, row) for row in rows), default=0.0)
 
 
-def _sizes(call: Call, axis: str) -> Iterator[tuple[str, c.Core, int | None]]:
+def _sizes(call: CheckedCall, axis: str) -> Iterator[tuple[str, c.Core, int | None]]:
     """The arguments that have an axis, or are it, with its size."""
     specs = {param.name: param.type for param in call.row.signature.params}
     for name, value in call.core.arguments:

@@ -18,7 +18,7 @@ from ..graph.typed import Definition, Function, Piece, Typed
 from ..graph.types import Int, Real
 from ..graph.zeros import Zeros
 from ..source import Source, Span
-from .arguments import Arguments, Finding, call_of, shown
+from .arguments import ArgumentFault, Arguments, call_of, shown
 
 MOST_DEEP = 20
 """Functions in functions that are looked into: Python's stack ends."""
@@ -49,12 +49,12 @@ def report_domains(typed: Typed, report: list[Diagnostic]) -> None:
             report += _diagnostics([*domains.of_unused(function)], typed.source)
 
 
-def _is_written(finding: Finding, source: Source) -> bool:
+def _is_written(finding: ArgumentFault, source: Source) -> bool:
     text = source.text[finding.span.start : finding.span.end]
     return finding.code.startswith("E") and NUMBER.fullmatch(text) is not None
 
 
-def _diagnostics(found: list[Finding], source: Source) -> Iterator[Diagnostic]:
+def _diagnostics(found: list[ArgumentFault], source: Source) -> Iterator[Diagnostic]:
     """Each once, though the same is written twice in a statement."""
     said: set[tuple[str, str, str]] = set()
     for finding in found:
@@ -72,11 +72,11 @@ class _Domains:
         self.arguments = arguments
         self.source: Source | None = None
         # Of functions with arguments of these ranges; while one is looked into, it has none.
-        self.bodies: dict[tuple[str, tuple[Interval, ...]], tuple[Finding, ...]] = {}
+        self.bodies: dict[tuple[str, tuple[Interval, ...]], tuple[ArgumentFault, ...]] = {}
         self.called: set[str] = set()
         self.depth = 0
 
-    def of_definition(self, definition: Definition) -> Iterator[Finding]:
+    def of_definition(self, definition: Definition) -> Iterator[ArgumentFault]:
         self.source = definition.source
         if definition.default is not None:
             yield from self._walk(definition.default, NOTHING_KNOWN)
@@ -84,12 +84,12 @@ class _Domains:
             yield from self._of_piece(piece)
         yield from self._of_declared(definition)
 
-    def of_objective(self, typed: Typed) -> Iterator[Finding]:
+    def of_objective(self, typed: Typed) -> Iterator[ArgumentFault]:
         assert typed.objective is not None
         self.source = typed.source
         yield from self._walk(typed.objective.value, NOTHING_KNOWN)
 
-    def of_unused(self, function: Function) -> Iterator[Finding]:
+    def of_unused(self, function: Function) -> Iterator[ArgumentFault]:
         """A function that nobody calls is looked at for what is wrong whoever calls it."""
         if function.name in self.called or function.body is None:
             return
@@ -99,13 +99,13 @@ class _Domains:
             if finding.is_error:
                 yield finding
 
-    def _of_piece(self, piece: Piece) -> Iterator[Finding]:
+    def _of_piece(self, piece: Piece) -> Iterator[ArgumentFault]:
         known = self.facts.given(piece.where, True, NOTHING_KNOWN)
         if piece.where is not None:
             yield from self._walk(piece.where, NOTHING_KNOWN)
         yield from self._walk(piece.body, known)
 
-    def _walk(self, core: c.Core | c.Law, known: Known) -> Iterator[Finding]:
+    def _walk(self, core: c.Core | c.Law, known: Known) -> Iterator[ArgumentFault]:
         """What is wrong with an expression, from inside out, where this is known."""
         for part, own in self._parts(core, known):
             yield from self._walk(part, own)
@@ -135,7 +135,7 @@ class _Domains:
             for part in c.parts(core):
                 yield part, known
 
-    def _of_call(self, core: c.CallFn, known: Known) -> Iterator[Finding]:
+    def _of_call(self, core: c.CallFn, known: Known) -> Iterator[ArgumentFault]:
         """What is wrong inside of a function, at the place where it is called."""
         self.called.add(core.function)
         ranges = tuple(self.facts.range_of(argument, known) for argument in core.arguments)
@@ -146,7 +146,9 @@ class _Domains:
             message = finding.message if is_deeper else inside + finding.message
             yield finding.replace(message=message, span=core.span)
 
-    def _of_body(self, function: Function, ranges: tuple[Interval, ...]) -> tuple[Finding, ...]:
+    def _of_body(
+        self, function: Function, ranges: tuple[Interval, ...]
+    ) -> tuple[ArgumentFault, ...]:
         key = function.name, ranges
         is_known = key in self.bodies
         if function.body is None or (not is_known and self._is_too_much()):
@@ -168,7 +170,7 @@ class _Domains:
         """What stands at a place of the statement; a function may stand in another file."""
         return self.source.text[span.start : span.end] if self.source else "..."
 
-    def _of_declared(self, definition: Definition) -> Iterator[Finding]:
+    def _of_declared(self, definition: Definition) -> Iterator[ArgumentFault]:
         """A declared range of a value is a promise: it is proved, or it is a mistake."""
         if definition.kind != "let" or not isinstance(definition.type.domain, Real | Int):
             return
@@ -181,4 +183,4 @@ class _Domains:
                 declared = f"`{definition.name}` is declared {definition.type}"
                 message = f"{declared}, but this can be {shown(low, high)}"
                 help = "take the range away, or write what keeps to it: `max(...)`, `exp(...)`"
-                yield Finding("E0414", message, piece.body.span, help)
+                yield ArgumentFault("E0414", message, piece.body.span, help)
