@@ -253,7 +253,10 @@ class Generator:
         self.reals.append(name)
 
     def soft(self) -> Term:
-        """a > b has the probability logistic((a - b) / scale); all else in it is smooth."""
+        """a > b has the probability logistic((a - b) / scale); all else in it is smooth.
+
+        Times 1.0, since two whole numbers are compared as they are.
+        """
         self.is_smooth = True
         a, b, then, otherwise = self.term(1), self.leaf(), self.term(1), self.term(1)
         self.is_smooth = False
@@ -262,7 +265,8 @@ class Generator:
             p = expit((a.value(v) - b.value(v)) / SOFT_SCALE)
             return p * then.value(v) + (1 - p) * otherwise.value(v)
 
-        return Term(f"if {a.text} > {b.text} then {then.text} else {otherwise.text}", value)
+        text = f"if 1.0 * {a.text} > {b.text} then {then.text} else {otherwise.text}"
+        return Term(text, value)
 
     def loop(self) -> Term:
         """Adds something to its state, at most three times, while that is below a bound."""
