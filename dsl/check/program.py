@@ -8,7 +8,7 @@ from ..graph.breaks import is_soft
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences
 from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Real, Type
-from ..limits import MAX_CALLS
+from ..limits import MAX_CALLS, MAX_DEPTH
 from ..record import Record
 from ..text import syntax as s
 from .calls import require_type
@@ -138,17 +138,24 @@ class _Checker:
         those it calls.
         """
         counts: dict[str, int] = {}
+        depths: dict[str, int] = {}
         for function in functions:
+            name = function.name
             parts = c.walk(function.body) if function.body is not None else ()
             called = {part for part in parts if isinstance(part, c.CallFn)}
-            counts[function.name] = sum(1 + counts.get(part.function, 0) for part in called)
-            if counts[function.name] > MAX_CALLS:
-                name, count = function.name, counts[function.name]
-                message = f"`{name}` makes {count:,} calls, with those that its calls make"
+            counts[name] = sum(1 + counts.get(part.function, 0) for part in called)
+            depths[name] = max((1 + depths.get(part.function, 0) for part in called), default=0)
+            if counts[name] > MAX_CALLS:
+                message = f"`{name}` makes {counts[name]:,} calls, with those that its calls make"
                 help = f"at most {MAX_CALLS:,} are computed; those with the same arguments are one"
-                symbol = self.symbols.model[name]
-                self.context(symbol.module).error("E0007", message, symbol.span, help=help)
-                return  # those that call it make more
+            elif depths[name] > MAX_DEPTH:
+                message = f"`{name}` calls functions that call others, {depths[name]} deep"
+                help = f"at most {MAX_DEPTH} deep; a `loop` repeats a step as often as you like"
+            else:
+                continue
+            symbol = self.symbols.model[name]
+            self.context(symbol.module).error("E0007", message, symbol.span, help=help)
+            return  # those that call it make more
 
     # ---- declarations
 

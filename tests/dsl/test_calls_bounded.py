@@ -66,3 +66,43 @@ def test_doublings_are_answered_by_all_methods() -> None:
 def test_a_long_chain_is_none() -> None:
     model = dpc.parse(program(MAX_CALLS // 20, "f{k}(x) + 1", "y := f{n}(0)"))
     assert model.run()["y"] == MAX_CALLS // 20
+
+
+def chained(count: int, end: str) -> str:
+    lines = ["param t : real = 0.3", "z ~ Normal(t, 1)", "a0 = z"]
+    lines += [f"a{k} = a{k - 1} * 0.9 + {k}" for k in range(1, count)]
+    return "\n".join([*lines, end.replace("{n}", str(count - 1))]) + "\n"
+
+
+def nested(count: int, end: str) -> str:
+    lines = ["param t : real = 0.3", "z ~ Normal(t, 1)", "fn f0(x: real) -> real = x"]
+    lines += [f"fn f{k}(x: real) -> real = f{k - 1}(x * 0.9) + {k}" for k in range(1, count)]
+    return "\n".join([*lines, end.replace("{n}", str(count - 1))]) + "\n"
+
+
+@pytest.mark.parametrize("hessian", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        chained(300, "minimize (if a{n} > t then 1 else 0)"),
+        nested(100, "minimize (if f{n}(z) > t then 1 else 0)"),
+    ],
+)
+def test_a_comparison_of_what_is_too_long_to_write_out_is_refused(text: str, hessian: bool) -> None:
+    with pytest.raises(dpc.DpError, match="E0706"):
+        dpc.parse(text).grad(hessian=hessian)
+
+
+def test_a_short_chain_is_written_out() -> None:
+    """a2 = 0.81 z + 2.9, with z ~ N(t, 1), compared with t + 3: a normal density at the cut."""
+    model = dpc.parse(chained(3, "minimize (if a{n} > t + 3 then 1 else 0)"))
+    found = model.grad(samples=10).to_dict()["gradient"]["t"]
+    cut = (0.3 + 3 - 2.9) / 0.81
+    density = math.exp(-((cut - 0.3) ** 2) / 2) / math.sqrt(2 * math.pi)
+    assert found == pytest.approx(density * (1 - 1 / 0.81), rel=1e-5)
+
+
+def test_calls_that_are_too_deep_are_refused() -> None:
+    with pytest.raises(dpc.DpError, match="101 deep") as error:
+        dpc.parse(nested(400, "y := f{n}(1)"))
+    assert [d.code for d in error.value.diagnostics] == ["E0007"]

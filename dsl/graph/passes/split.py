@@ -58,6 +58,8 @@ UNIT = Type(Real(0.0, 1.0))
 
 FUEL, MOST_STEPS = 24, 2000
 """How deep a comparison may be, and how many steps it may take: branches of branches are many."""
+MOST_LEVELS = 60
+"""Of what is written out, names and calls included: Python's stack ends."""
 MOST_CUTS = 16
 """Of one draw, where cuts make others: the order of more is not looked for."""
 
@@ -128,6 +130,7 @@ class _Splitter:
         self.is_final = False
         self.calls = 0
         self.solving = 0
+        self.level = 0
 
     def everything(self, costs: Sequence[Cost]) -> tuple[list[Node], list[c.Core]]:
         self.calls = self.solving = 0
@@ -183,8 +186,14 @@ class _Splitter:
 
     def visit(self, core: Any) -> Any:
         """The same expression with the side of a draw in the place of every comparison of it."""
-        if not self.is_random(core):
+        if not self.is_random(core) or self.level > MOST_LEVELS:
             return core
+        self.level += 1
+        visited = self.visit_inside(core)
+        self.level -= 1
+        return visited
+
+    def visit_inside(self, core: Any) -> Any:
         if self.is_written_here(core) and self.calls < MOST_STEPS:
             body = self.written_out(core)
             changed = self.visit(body)
@@ -228,6 +237,7 @@ class _Splitter:
         if not self.is_drawn(left, right):
             return None
         outer, self.solving = self.solving, 0
+        level = self.level
         try:
             left, right = self.with_definitions(left), self.with_definitions(right)
             return self.solve(span, function, left, right, FUEL)
@@ -235,6 +245,7 @@ class _Splitter:
             return None
         finally:
             self.solving += outer
+            self.level = level
 
     def is_drawn(self, *cores: c.Core) -> bool:
         """Whether a draw of real numbers decides."""
@@ -245,8 +256,14 @@ class _Splitter:
     def with_definitions(self, core: c.Core) -> c.Core:
         """With the definitions of random values in the place of their names, loops as branches."""
         self.solving += 1
-        if self.solving > MOST_STEPS:
+        if self.solving > MOST_STEPS or self.level > MOST_LEVELS:
             raise Unsolved
+        self.level += 1
+        found = self.with_definitions_inside(core)
+        self.level -= 1
+        return found
+
+    def with_definitions_inside(self, core: c.Core) -> c.Core:
         if self.is_written_here(core):
             core = self.written_out(core)
         if isinstance(core, c.Loop):
