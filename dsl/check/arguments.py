@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf, isfinite, isinf
 
 from ..graph import core as c
+from ..graph.constraints import Constraints
 from ..graph.facts import TINY, Facts, Numbers
 from ..graph.known import NOTHING_KNOWN, Known
 from ..graph.ranges import Interval, value_at
@@ -79,6 +80,7 @@ class Arguments:
 
     def __init__(self, facts: Facts, zeros: Zeros, kinds: Mapping[str, str]):
         self.facts = facts
+        self.constraints = Constraints(facts)
         self.zeros = zeros
         self.kinds = kinds
 
@@ -92,7 +94,7 @@ class Arguments:
             word = param.type.domain
             if param.type.ends:
                 yield from self._of_number(call, param, param.type.ends, value)
-            elif word in ARRAYS and not self.facts.keeps(value, word):
+            elif word in ARRAYS and not self.constraints.keeps(value, word):
                 yield from self._of_array(call, param, value, text)
         if call.row.ascending:
             yield from self._of_order(call, text)

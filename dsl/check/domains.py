@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
+from ..graph.breaks import is_soft
 from ..graph.facts import MOST_BODIES, Facts
-from ..graph.known import NOTHING_KNOWN, Known
+from ..graph.known import IN_SOFT_STATEMENT, NOTHING_KNOWN, Known
 from ..graph.ranges import Interval
 from ..graph.typed import Definition, Function, Piece, Typed
 from ..graph.types import Int, Real
@@ -23,6 +24,8 @@ from .arguments import ArgumentFault, Arguments, call_of, shown
 MOST_DEEP = 20
 """Functions in functions that are looked into: Python's stack ends."""
 
+
+TAKES_ALL = ", in a statement of its own: a soft one takes all its branches, each with its weight"
 
 NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?")
 
@@ -87,7 +90,8 @@ class _Domains:
     def of_objective(self, typed: Typed) -> Iterator[ArgumentFault]:
         assert typed.objective is not None
         self.source = typed.source
-        yield from self._walk(typed.objective.value, NOTHING_KNOWN)
+        soft = is_soft(typed.objective.settings)
+        yield from self._walk(typed.objective.value, IN_SOFT_STATEMENT if soft else NOTHING_KNOWN)
 
     def of_unused(self, function: Function) -> Iterator[ArgumentFault]:
         """A function that nobody calls is looked at for what is wrong whoever calls it."""
@@ -100,10 +104,9 @@ class _Domains:
                 yield finding
 
     def _of_piece(self, piece: Piece) -> Iterator[ArgumentFault]:
-        known = self.facts.given(piece.where, True, NOTHING_KNOWN)
         if piece.where is not None:
             yield from self._walk(piece.where, NOTHING_KNOWN)
-        yield from self._walk(piece.body, known)
+        yield from self._walk(piece.body, self.facts.known_in(piece))
 
     def _walk(self, core: c.Core | c.Law, known: Known) -> Iterator[ArgumentFault]:
         """What is wrong with an expression, from inside out, where this is known."""
@@ -113,7 +116,9 @@ class _Domains:
             yield from self._of_call(core, known)
         call = call_of(core, known)
         if call is not None:
-            yield from self.arguments.findings(call, self._text)
+            for finding in self.arguments.findings(call, self._text):
+                advises = known.is_soft and "branch" in finding.help
+                yield finding.replace(help=finding.help + TAKES_ALL) if advises else finding
 
     def _parts(self, core: c.Core | c.Law, known: Known) -> Iterator[tuple[c.Core, Known]]:
         """The expressions directly inside of this one, with what is known there."""
@@ -122,8 +127,9 @@ class _Domains:
             yield from self.facts.branches(core, known)
         elif isinstance(core, c.Loop):
             yield core.start, known
-            yield core.condition, known
-            yield core.body, self.facts.given(core.condition, True, known)
+            state = known.with_ranges({core.variable: self.facts.range_of(core, known)})
+            yield core.condition, state
+            yield core.body, self.facts.given(core.condition, True, state)
         elif isinstance(core, c.Reduce) and core.where is not None:
             yield core.where, known
             yield core.body, self.facts.given(core.where, True, known)
@@ -177,8 +183,7 @@ class _Domains:
         least, most = definition.type.bounds
         for piece in definition.pieces:
             assert isinstance(piece.body, c.Core)
-            known = self.facts.given(piece.where, True, NOTHING_KNOWN)
-            low, high = self.facts.range_of(piece.body, known)
+            low, high = self.facts.range_of(piece.body, self.facts.known_in(piece))
             if low < least or high > most:
                 declared = f"`{definition.name}` is declared {definition.type}"
                 message = f"{declared}, but this can be {shown(low, high)}"

@@ -7,7 +7,7 @@ from math import ceil, floor, isfinite
 
 from ..graph import core as c
 from ..graph import types as t
-from ..graph.facts import IMPLIED
+from ..graph.constraints import IMPLIED
 from ..graph.ranges import Interval
 from ..library.distributions import DISTRIBUTIONS, truncated_text
 from .context import Context

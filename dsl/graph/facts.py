@@ -1,4 +1,4 @@
-"""What is known of an expression before any data: its range, and the constraint that it keeps.
+"""What is known of an expression before any data: its range.
 
 One pass over the core, which looks through names at their definitions, and into functions.
 """
@@ -6,13 +6,13 @@ One pass over the core, which looks through names at their definitions, and into
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from ..library.functions import functions_by_text
 from . import core as c
-from .known import NOTHING_KNOWN, Known
+from .breaks import is_soft
+from .known import IN_SOFT_STATEMENT, NOTHING_KNOWN, Known
 from .linear import add_linear
 from .ranges import OPERATORS, Interval, join, meet, range_of_function
 from .typed import Function, Piece
@@ -20,15 +20,6 @@ from .types import REAL
 
 if TYPE_CHECKING:
     from .typed import Definition
-
-IMPLIED = {
-    "covariance": frozenset({"covariance", "correlation"}),
-    "cholesky": frozenset({"cholesky", "corr_cholesky"}),
-    "ordered": frozenset({"ordered", "positive_ordered"}),
-}
-"""Which constraints each one follows from, besides itself."""
-
-TOLERANCE = 1e-6
 
 _OPPOSITES = {
     "less": "greater_equal",
@@ -53,6 +44,11 @@ TINY = nextafter(0.0, 1.0)
 
 MOST_LEVELS = 60
 """Of expressions in expressions: what is deeper has the range of its type. Python's stack ends."""
+
+TURNS = 10
+"""Of a loop that are followed as they are, before its range is widened."""
+WIDE = (-inf, -1.0, 0.0, 1.0, inf)
+"""Where the range of a loop may end that goes on growing; domains end there, too."""
 
 MOST_BODIES = 2000
 """Bodies of functions that are looked into, each for other ranges of its arguments."""
@@ -120,6 +116,8 @@ class Facts:
                 return self.range_of(core.body, known)
             case c.Reduce():
                 return self._of_reduction(core, known)
+            case c.Loop():
+                return self._of_loop(core, known)
             case c.CallFn():
                 return self._of_call(core, known)
             case c.Apply():
@@ -145,6 +143,8 @@ class Facts:
         if word not in _OPPOSITES:
             return known
         left, right = values
+        if known.is_soft and not (left.type.whole and right.type.whole):
+            return known
         difference = c.Apply(condition.span, REAL, "subtract", (("a", left), ("b", right)))
         if word == "not_equal":
             return self._unequal(left, right, known).without_zero(difference)
@@ -195,13 +195,19 @@ class Facts:
     def _assume(self, core: c.Ref, hypothesis: Interval) -> Interval:
         """The range of its definition, if this is what it has inside of it."""
         self.assumed[core.name] = hypothesis
-        bodies = [piece.body for piece in self.pieces[core.name]]
-        wheres = [piece.where for piece in self.pieces[core.name]]
-        pairs = zip(bodies, wheres, strict=True)
-        known = [(body, self.given(where, True, NOTHING_KNOWN)) for body, where in pairs]
-        parts = [self.range_of(body, own) for body, own in known if isinstance(body, c.Core)]
+        pieces = self.pieces[core.name]
+        parts = [
+            self.range_of(piece.body, self.known_in(piece))
+            for piece in pieces
+            if isinstance(piece.body, c.Core)
+        ]
         del self.assumed[core.name]
         return join(*parts)
+
+    def known_in(self, piece: Piece) -> Known:
+        """What is known in the body of a statement."""
+        outside = IN_SOFT_STATEMENT if is_soft(piece.settings) else NOTHING_KNOWN
+        return self.given(piece.where, True, outside)
 
     def _of_reduction(self, core: c.Reduce, known: Known) -> Interval:
         low, high = self.range_of(core.body, self.given(core.where, True, known))
@@ -212,6 +218,18 @@ class Facts:
         if core.operator == "prod" and low >= 0:
             return 0.0, (1.0 if high <= 1 else core.type.bounds[1])
         return core.type.bounds
+
+    def _of_loop(self, core: c.Loop, known: Known) -> Interval:
+        """What all turns reach; of many, a range that the body keeps, widened to one of WIDE."""
+        found = self.range_of(core.start, known)
+        for turn in range(core.limit):
+            state = known.with_ranges({core.variable: found})
+            body = self.range_of(core.body, self.given(core.condition, True, state))
+            wider = join(found, body)
+            if wider == found:
+                break
+            found = wider if turn < TURNS else _widened(wider, found)
+        return found
 
     def _of_call(self, core: c.CallFn, known: Known) -> Interval:
         function = self.functions[core.function]
@@ -257,8 +275,8 @@ class Facts:
     def difference(self, high: c.Core, low: c.Core, known: Known = NOTHING_KNOWN) -> Interval:
         """The range of high - low, in which what both have in common cancels."""
         total: dict[c.Core | None, float] = {}
-        add_linear(self._defined(high), 1.0, total)
-        add_linear(self._defined(low), -1.0, total)
+        add_linear(self.defined(high), 1.0, total)
+        add_linear(self.defined(low), -1.0, total)
         constant = total.pop(None, 0.0)
         ends = constant, constant
         for core, weight in total.items():
@@ -276,13 +294,13 @@ class Facts:
             summands = [value for _, value in whole.arguments]
             others = [value for value in summands if value != part]
             return len(others) < 2 and all(self.range_of(x, known)[0] >= 0 for x in others)
-        array = _summed(self._defined(whole))
+        array = summed(self.defined(whole))
         if array is None:
             return False
         base = part.base if isinstance(part, c.At) else part
         return base == array
 
-    def _defined(self, core: c.Core) -> c.Core:
+    def defined(self, core: c.Core) -> c.Core:
         """What a name of a single number stands for."""
         if isinstance(core, c.Ref) and core.name in self.pieces and not core.type.shape:
             (*_, piece) = self.pieces[core.name]
@@ -307,109 +325,20 @@ class Facts:
             return self._written(pieces[0].body)
         return core
 
-    # ---- constraints
-
-    def keeps(self, core: c.Core, word: str) -> bool:
-        """Whether it is proved to be a simplex, a covariance matrix, and so on."""
-        if core.type.constraint in {word, *IMPLIED.get(word, ())}:
-            return True
-        if isinstance(core, c.Ref | c.At):
-            ref = core.base if isinstance(core, c.At) else core
-            pieces = self.pieces.get(ref.name, ()) if isinstance(ref, c.Ref) else ()
-            bodies = [p.body for p in pieces if isinstance(p.body, c.Core)]
-            # An element that has no axis left over is not an array any more.
-            whole = [body for body in bodies if len(body.type.shape) >= len(core.type.shape)]
-            return bool(whole) and len(whole) == len(pieces) and self._all_keep(whole, word)
-        if isinstance(core, c.If):
-            return self._all_keep([core.then, core.otherwise], word)
-        if isinstance(core, c.Lookup):
-            return self._all_keep(core.entries, word)
-        rule = _RULES.get(word)
-        return rule is not None and rule(self, core)
-
-    def _all_keep(self, cores: Iterable[c.Core], word: str) -> bool:
-        return all(self.keeps(core, word) for core in cores)
-
-    def is_simplex(self, core: c.Core) -> bool:
-        """Items that sum to one, or any that are divided by their sum."""
-        if isinstance(core, c.Stack):
-            if core.type.shape[1:]:
-                return self._all_keep(core.items, "simplex")
-            total: dict[c.Core | None, float] = {}
-            for item in core.items:
-                add_linear(item, 1.0, total)
-            constant = total.pop(None, 0.0)
-            is_one = abs(constant - 1) < TOLERANCE
-            cancels = all(abs(weight) < TOLERANCE for weight in total.values())
-            return is_one and cancels and all(self.range_of(x)[0] >= 0 for x in core.items)
-        if isinstance(core, c.Build) and isinstance(core.body, c.Apply):
-            if core.body.type.shape:
-                return self.keeps(core.body, "simplex")
-            return core.body.function == "divide" and self._divides_by_its_sum(core)
-        if isinstance(core, c.Apply) and core.function == "divide":
-            (_, part), (_, whole) = core.arguments
-            if _is_even(part, whole):
-                return True
-            is_sum = _summed(self._defined(whole)) == part
-            return is_sum and len(part.type.shape) == 1 and self.range_of(part)[0] >= 0
-        return False
-
-    def _divides_by_its_sum(self, core: c.Build) -> bool:
-        """[k in K] w[k] / sum(w)."""
-        assert isinstance(core.body, c.Apply)
-        (_, part), (_, whole) = core.body.arguments
-        array = _summed(self._defined(whole))
-        names = [bind.name for bind in core.binders[-1:]]
-        is_entry = isinstance(part, c.At) and part.base == array
-        own = [x.name for x in part.indices if isinstance(x, c.Var)] if is_entry else []  # type: ignore[attr-defined]
-        return own == names and self.range_of(part)[0] >= 0
-
-    def is_covariance(self, core: c.Core) -> bool:
-        """Sums of covariances, positive multiples of one, and what is positive on a diagonal."""
-        if not isinstance(core, c.Apply):
-            return False
-        values = [value for _, value in core.arguments]
-        if core.function == "add":
-            return self._all_keep(values, "covariance")
-        if core.function == "multiply":
-            numbers = [value for value in values if not value.type.shape]
-            matrices = [value for value in values if value.type.shape]
-            scaled = len(numbers) == 1 and self.range_of(numbers[0])[0] >= 0
-            return scaled and self._all_keep(matrices, "covariance")
-        if core.function == "divide":
-            scaled = not values[1].type.shape and self.range_of(values[1])[0] >= 0
-            return scaled and self.keeps(values[0], "covariance")
-        if core.function == "diag":
-            return self.range_of(values[0])[0] >= 0
-        if core.function in ("inv", "transpose"):
-            return self.keeps(values[0], "covariance")
-        return core.function == "matmul" and _is_transpose(values[1], values[0])
-
-    def is_cholesky(self, core: c.Core) -> bool:
-        if not isinstance(core, c.Apply):
-            return False
-        values = [value for _, value in core.arguments]
-        if core.function == "diag":
-            return self.range_of(values[0])[0] >= 0
-        if core.function == "multiply":
-            numbers = [value for value in values if not value.type.shape]
-            scaled = len(numbers) == 1 and self.range_of(numbers[0])[0] >= 0
-            return scaled and all(self.keeps(x, "cholesky") for x in values if x.type.shape)
-        return core.function == "matmul" and self._all_keep(values, "cholesky")
-
-    def is_ordered(self, core: c.Core) -> bool:
-        """Constants that increase, and sums of what is above 0."""
-        if isinstance(core, c.Stack):
-            ranges = [self.range_of(item) for item in core.items]
-            return all(a[1] < b[0] for a, b in pairwise(ranges))
-        is_sum = isinstance(core, c.Apply) and core.function == "cumsum"
-        return is_sum and self.range_of(core.arguments[0][1])[0] >= 0  # type: ignore[attr-defined]
-
 
 def _step(core: c.Core, other: c.Core, word: str) -> float:
     """How far apart what is strictly ordered is: 1 for whole numbers, for others the least."""
     is_strict = word in ("less", "greater")
     return 1.0 if is_strict and core.type.whole and other.type.whole else TINY * is_strict
+
+
+def _widened(wider: Interval, before: Interval) -> Interval:
+    low, high = wider
+    if low < before[0]:
+        low = max(end for end in WIDE if end <= low)
+    if high > before[1]:
+        high = min(end for end in WIDE if end >= high)
+    return low, high
 
 
 def _compared(word: str, ends: Interval, step: float) -> Interval:
@@ -438,16 +367,7 @@ def _inside_magnitude(core: c.Core, interval: Interval) -> dict[str | c.Core, In
     return {inside: meet(inside.type.bounds, (-interval[1], interval[1]))}
 
 
-_RULES = {
-    "simplex": Facts.is_simplex,
-    "covariance": Facts.is_covariance,
-    "cholesky": Facts.is_cholesky,
-    "ordered": Facts.is_ordered,
-    "positive_ordered": Facts.is_ordered,
-}
-
-
-def _summed(core: c.Core) -> c.Core | None:
+def summed(core: c.Core) -> c.Core | None:
     """The array whose sum this is: sum(w), or sum[k in K] w[k] over all of it."""
     if isinstance(core, c.Apply) and core.function == "sum":
         return core.arguments[0][1]
@@ -458,15 +378,3 @@ def _summed(core: c.Core) -> c.Core | None:
             own = [index.name for index in body.indices if isinstance(index, c.Var)]
             return body.base if own == names and not body.type.shape else None
     return None
-
-
-def _is_even(part: c.Core, whole: c.Core) -> bool:
-    """ones(K) / size(K)."""
-    if not (isinstance(part, c.Apply) and isinstance(whole, c.Apply)):
-        return False
-    dims = [value for _, value in (*part.arguments, *whole.arguments)]
-    return (part.function, whole.function) == ("ones", "size") and dims[0] == dims[-1]
-
-
-def _is_transpose(core: c.Core, of: c.Core) -> bool:
-    return isinstance(core, c.Apply) and core.function == "transpose" and core.arguments[0][1] == of

@@ -15,12 +15,14 @@ class Known(Record):
     """`ranges` are of variables by name, and of expressions that a condition compares.
 
     `differences` are of what is compared with each other, less what it is compared with; those in
-    `apart` are not 0.
+    `apart` are not 0. In a soft statement all branches are taken, each with its weight, so that a
+    comparison of real numbers says nothing of them.
     """
 
     ranges: Mapping[str | c.Core, Interval] = NOTHING  # type: ignore[assignment]
     differences: Mapping[Form, Interval] = NOTHING  # type: ignore[assignment]
     apart: frozenset[tuple[Form, float]] = frozenset()
+    is_soft: bool = False
 
     def with_ranges(self, ranges: Mapping[str | c.Core, Interval]) -> Known:
         return self.replace(ranges={**self.ranges, **ranges})
@@ -58,3 +60,4 @@ class Known(Record):
 
 
 NOTHING_KNOWN = Known()
+IN_SOFT_STATEMENT = Known(is_soft=True)

@@ -13,6 +13,7 @@ from itertools import combinations
 from ..library.functions import functions_by_text
 from ..library.rows import FunctionRow
 from . import core as c
+from .constraints import Constraints
 from .facts import Facts
 from .forms import arithmetic, number
 from .graph import Kind
@@ -36,6 +37,7 @@ class Touching:
 
     def __init__(self, facts: Facts, kinds: dict[str, Kind]):
         self.facts = facts
+        self.constraints = Constraints(facts)
         self.kinds = kinds
         self.known = NOTHING_KNOWN
         self.apart: tuple[tuple[c.Core, c.Core], ...] = ()
@@ -284,7 +286,7 @@ class Touching:
             case "cholesky" | "inv" | "transpose":
                 return self.is_definite(values[0])
             case "add":
-                keeps = all(self.facts.keeps(value, "covariance") for value in values)
+                keeps = all(self.constraints.keeps(value, "covariance") for value in values)
                 return keeps and any(map(self.is_definite, values))
             case "multiply" | "divide":
                 numbers = [value for value in values if not value.type.shape]
