@@ -58,10 +58,18 @@ class Record:
         raise AttributeError(f"{type(self).__name__} is frozen: use replace({name}=...)")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()
+        return self is other or (type(self) is type(other) and self._key() == other._key())
 
     def __hash__(self) -> int:
-        return hash((type(self), self._key()))
+        content = self.__dict__
+        if "hash" not in content:  # of a tree it is asked at every level
+            content["hash"] = hash((type(self), self._key()))
+        found: int = content["hash"]
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the hash, which another process computes anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "hash"}
 
     def __repr__(self) -> str:
         shown = (

@@ -20,6 +20,7 @@ from scipy import stats
 import dpc
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 ESTIMATES = 4000
 

@@ -24,6 +24,7 @@ from dpc.estimators.methods.score import ScoreFunction
 from dpc.inference.families.table import find_family
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 HALF_PI = np.pi / 2
 

@@ -18,6 +18,7 @@ import dpc
 from dpc.inference.errors import ImpossibleEvidenceError, MemoryLimitError
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 KEY = jax.random.key(0)
 
 LINE = """

@@ -145,11 +145,32 @@ def _lower_call(core: c.CallFn, scope: Scope) -> Value:
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:
-    otherwise = guarded(core.otherwise, negation(core.condition), core.then)
-    both = (guarded(core.then, core.condition, core.otherwise), otherwise)
+    condition = lower(core.condition, scope.replace(soft=None))
+    if not any(isinstance(part, _BRANCHES) for part in c.walk(core.condition)):
+        return _chosen(core, condition, _guarded_branches(core, core.condition), scope)
+    # What is taken has a name: written out at every guard, branches of branches grow like 2^n.
+    own = free_name("is_taken", scope.taken)
+    named = c.Var(core.span, core.condition.type, f"{own} taken")
+    both = _guarded_branches(core, named)
+    if both == (core.then, core.otherwise):
+        return _chosen(core, condition, both, scope)
+    value = condition.replace(code=name(own))
+    found = _chosen(core, value, both, scope.with_scalars(**{named.name: value}))
+    return found.replace(code=call(function([own], found.code), condition.code))
+
+
+_BRANCHES = (c.If, c.Loop, c.Reduce, c.CallFn)
+
+
+def _guarded_branches(core: c.If, condition: c.Core) -> tuple[c.Core, c.Core]:
+    """Each is a constant where the other is taken."""
+    then = guarded(core.then, condition, core.otherwise)
+    return then, guarded(core.otherwise, negation(condition), core.then)
+
+
+def _chosen(core: c.If, condition: Value, both: Sequence[c.Core], scope: Scope) -> Value:
     branches = [as_number(lower(part, scope), part.type, core.type) for part in both]
-    values = [lower(core.condition, scope.replace(soft=None)), *branches]
-    return call_aligned("jnp.where", values, len(core.type.shape), scope)
+    return call_aligned("jnp.where", [condition, *branches], len(core.type.shape), scope)
 
 
 def lower_loop(core: c.Loop, scope: Scope, helper: str) -> Value:

@@ -24,6 +24,7 @@ from dpc.inference.families import links
 from dpc.inference.families.table import FAMILIES
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 pytestmark = pytest.mark.filterwarnings("ignore:Out-of-support values")
 

@@ -43,3 +43,26 @@ def test_what_both_branches_compute_is_written_once() -> None:
     """A coin's mass is p or 1 - p: no guard would help."""
     text = "param a : real(lower=0)\nx ~ Bernoulli(a / (1 + a))\n"
     assert "guarded" not in dpc.parse(text).program
+
+
+def nested(depth: int) -> tuple[str, Any]:
+    """Conditions in conditions, each of which decides what is below a root: also as NumPy."""
+    text, value = "x", lambda x: x
+    for k in range(depth):
+        text = f"(if {text} > {k / 4} then sqrt(x + {k}) else (x - 3)^2 / {k + 1})"
+        value = lambda x, k=k, inner=value: (  # noqa: E731
+            np.sqrt(x + k) if inner(x) > k / 4 else (x - 3) ** 2 / (k + 1)
+        )
+    return text, value
+
+
+def test_conditions_in_conditions_are_written_once() -> None:
+    """Copied to every guard, 14 of them would be 3^14 comparisons."""
+    text, truth = nested(14)
+    model = dpc.parse(f"param x : real\nminimize {text}\n")
+    for at in (0.4, 1.3, 2.9):
+        step = 1e-6
+        slope = (truth(at + step) - truth(at - step)) / (2 * step)
+        value, found = jax.value_and_grad(lambda x: model.value({"x": x}, {}, {}))(at)
+        assert np.isclose(value, truth(at))
+        assert np.isclose(found, slope, rtol=1e-5)

@@ -23,6 +23,7 @@ import dpc
 from dpc.cli import main
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 ROOT = Path(__file__).parent.parent.parent
 CANARY = "CANARY"

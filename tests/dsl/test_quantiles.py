@@ -12,6 +12,8 @@ from scipy import stats
 
 from dpc.dsl.library.bodies.source import resolve
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 LEVELS = np.array([1e-9, 1e-3, 0.2, 0.5, 0.8, 0.999])
 INNER = np.array([0.05, 0.6, 0.95])
 

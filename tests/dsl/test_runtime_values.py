@@ -30,6 +30,8 @@ from test_runtime_rows import (
 from dpc.dsl.library.bodies.source import helpers
 from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_text
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 Array = np.ndarray
 COMPUTED = [row for row in FUNCTIONS if row.name != "size"]
 

@@ -21,6 +21,7 @@ from dpc.dsl.source import Source
 from dpc.model.check import check_model
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 SCALE = 0.5
 NOISE = {

@@ -28,6 +28,7 @@ from dpc.dsl.library.rows import Distribution
 from dpc.model.numbers import NotANumber
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 LAWS: dict[str, Any] = {
     "Normal(0.2, 0.9)": stats.norm(0.2, 0.9),

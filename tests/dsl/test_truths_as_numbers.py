@@ -6,6 +6,8 @@ import pytest
 import dpc
 from dpc.dsl.library.functions import FUNCTIONS
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 VALUES = {0: 1, 1: [1, 0, 1], 2: [[1, 1, 0], [0, 1, 1], [1, 0, 1]]}
 KINDS = {"bool": bool, "int": int, "real": float}
 OPEN = {"num", "real", "nonnegative", "unit"}

@@ -32,6 +32,7 @@ from dpc.estimators.methods.score import LeaveOneOutScore, ScoreFunction
 from dpc.estimators.surrogate import initial_state
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 
 @pytest.mark.parametrize(

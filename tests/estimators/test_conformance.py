@@ -23,6 +23,7 @@ from dpc.estimators.methods.relaxed import Relax
 from dpc.estimators.methods.table import METHODS
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 ONE_DRAW = [coin(0.0), PROBABILITY, DIE, COINS]
 

@@ -29,6 +29,7 @@ from dpc.estimators.methods.score import LeaveOneOutScore, ScoreFunction
 from dpc.estimators.methods.table import METHODS
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 # ---- plates
 

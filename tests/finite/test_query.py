@@ -22,6 +22,8 @@ from networks import same_network
 from dpc.cli import main
 from dpc.model.load import read_network
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
 SHIPPED = sorted(path.stem for path in (MODELS / "networks").glob("*.dp"))

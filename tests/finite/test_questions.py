@@ -15,6 +15,7 @@ import dpc
 from dpc.inference.queries import infer_log_partition, infer_marginals
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 MODELS = Path(__file__).parents[2] / "models"
 HMM = {

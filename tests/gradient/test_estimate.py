@@ -16,6 +16,8 @@ from dpc.gradient.follow import Followed, Lagged
 from dpc.gradient.prepare import prepare
 from dpc.gradient.program import ELSEWHERE
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 GRADIENTS = {
     method.name: method for row in ANNOTATIONS if row.name == "grad" for method in row.methods
 }

@@ -17,6 +17,7 @@ import dpc
 from dpc.cli import main
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 
 def chosen(model: dpc.Model) -> dict[str, tuple[str, int]]:

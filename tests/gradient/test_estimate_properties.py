@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import dpc
 from dpc.dsl.diagnostics import DpError
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 MOST_VALUES = 1024
 
 

@@ -15,6 +15,7 @@ from dpc.exits import UsageError
 from dpc.gradient.externs import smoothness_of_externs
 
 LOOSE_JAX = "functions of users promote types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 SIGMAS = 5.0
 TEXT = "extern fn f(x: real) -> real\nparam t : real = {}\nx ~ Normal(t, {})\nminimize f(x)\n"
 VECTOR = """

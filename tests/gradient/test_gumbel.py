@@ -13,6 +13,8 @@ from scipy.special import softmax
 import dpc
 from dpc.dsl.diagnostics import DpError
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 HEAD = """
 dim K = 3
 data c[K] : real = [1, 4, 2]

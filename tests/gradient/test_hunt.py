@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[2] / "bench"))
 from hunt import judge
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 FIRST, COUNT = 300, 15
 
 

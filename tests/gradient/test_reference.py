@@ -22,6 +22,7 @@ from dpc.gradient.reference import MOST_POINTS, exact_reference, find_reference
 from dpc.gradient.reference import sampled_reference as by_draws
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 SIGMAS = 5.0
 
 STEP = "param m : real = 0.3\nz ~ Normal(0, 1)\nminimize (if z > m then 1 else 0)\n"

@@ -17,6 +17,7 @@ from dpc.dsl.library.rows import SINGULAR
 from dpc.exits import UsageError
 
 LOOSE_JAX = "functions from outside promote types"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 HEAD = "param t : real = 0.3\nx ~ Normal(0, 1)\nminimize "
 

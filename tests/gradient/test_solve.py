@@ -16,6 +16,8 @@ import dpc
 from dpc.dsl.diagnostics import DpError
 from dpc.exits import UsageError
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 AT, STEP = 0.3, 0.02
 LEVELS = np.clip(stats.qmc.Sobol(4, seed=1).random(2**17).T, 1e-12, 1 - 1e-12)
 Z = stats.norm.ppf(LEVELS)

@@ -18,6 +18,8 @@ import dpc
 from dpc.dsl.diagnostics import DpError
 from dpc.exits import UsageError
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 LEVELS = (np.arange(200_000) + 0.5) / 200_000
 NORMAL = stats.norm.ppf(LEVELS)
 STEP = 1e-3

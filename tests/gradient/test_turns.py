@@ -13,6 +13,8 @@ from scipy import stats
 import dpc
 from dpc.exits import UsageError
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 LEVELS = (np.arange(3000) + 0.5) / 3000
 U, V = np.meshgrid(LEVELS, LEVELS, indexing="ij", sparse=True)
 X, Y = stats.norm.ppf(U), stats.norm.ppf(V)

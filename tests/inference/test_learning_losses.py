@@ -24,6 +24,8 @@ from dpc.inference.losses.structured import crf_loss, perceptron_loss, sparsemap
 from dpc.inference.optimise.method import minimise
 from dpc.inference.optimise.newton import Newton
 
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
+
 # ---- structures: a cycle with factors of one, two and three variables and two sizes
 
 

@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parents[2] / "bench"))
 from hunt_fits import KINDS, judge
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "hundreds of small programs, each of which runs once"
 
 QUICK = ("line", "logistic", "family", "waiting", "rate", "bounded", "ordered")
 
