@@ -37,6 +37,8 @@ KEPT = 20
 """Programs between two clearings of the caches of JAX, which bound the memory."""
 SHOWN = 50
 """Programs between two lines of counts."""
+PATIENCE = 60.0
+"""Seconds of a processor after which an answer is called slow, and its program is shown."""
 
 
 class Truth(NamedTuple):
@@ -84,6 +86,7 @@ class Verdict(NamedTuple):
 def judge(seed: int, hessian: bool, points: int = POINTS, sharp: bool = False) -> Verdict:
     program = Generator(seed, sharp)
     text = program.program()
+    start = time.process_time()
     try:
         model = dpc.parse(text)
         found = model.grad(samples=SAMPLES, hessian=hessian)
@@ -93,6 +96,9 @@ def judge(seed: int, hessian: bool, points: int = POINTS, sharp: bool = False) -
         return Verdict(seed, text, "refused", said)
     except Exception as error:  # a bug of ours, which the hunt is to find
         return Verdict(seed, text, "broken", f"{type(error).__name__}: {error}")
+    seconds = time.process_time() - start
+    if seconds > PATIENCE:
+        print(f"--- seed {seed}: slow, {seconds:.0f} s", text, sep="\n", flush=True)
     outcome, detail = compared(program, found, hessian, min(points, FEW_POINTS))
     if outcome != "right" and points > FEW_POINTS:
         outcome, detail = compared(program, found, hessian, points)
