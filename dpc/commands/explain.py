@@ -7,6 +7,7 @@ from dpc.dsl.codes import all_codes, chapters, format_code
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import all_functions, functions_by_name
+from dpc.dsl.library.questions import QUESTIONS
 from dpc.exits import OK, UsageError
 
 
@@ -30,9 +31,11 @@ def explain(word: str) -> str:
         return format_code(all_codes()[word.upper()])
     if word in distributions_by_name():
         return "\n\n".join(_explain_distribution(row.text) for row in distributions_by_name()[word])
-    if word in functions_by_name():
-        return "\n".join(f"{row.text}\n  {row.doc}" for row in functions_by_name()[word])
-    known = [*all_codes(), *distributions_by_name(), *functions_by_name(), *LISTS]
+    functions = [*functions_by_name().get(word, ())]
+    asked = [QUESTIONS[word]] if word in QUESTIONS else []
+    if functions or asked:
+        return "\n".join(f"{row.text}\n  {row.doc}" for row in [*functions, *asked])
+    known = [*all_codes(), *distributions_by_name(), *functions_by_name(), *QUESTIONS, *LISTS]
     raise UsageError(f"nothing is called {word}. {did_you_mean(word, known)}".rstrip())
 
 
@@ -57,5 +60,7 @@ def _list_codes() -> str:
 LISTS: dict[str, Callable[[], str]] = {
     "codes": _list_codes,
     "distributions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in DISTRIBUTIONS),
-    "functions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in all_functions()),
+    "functions": lambda: "\n".join(
+        f"{row.text}\n  {row.doc}" for row in [*all_functions(), *QUESTIONS.values()]
+    ),
 }

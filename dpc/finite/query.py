@@ -162,11 +162,7 @@ class _Query(Record):
             return found
         graph = _rewritten(add_entropies, self.model.graph, ASKED, {*self.given_names})
         asking = Model(graph, externs=self.model.externs)
-        try:
-            discrete = tabulate(asking, **self.known, asked=ASKED)
-        except NotImplementedError:
-            names = ", ".join(f"`{name}`" for name in self.open)
-            raise UsageError(f"NumPyro has no entropy of {names}: give them values") from None
+        discrete = tabulate(asking, **self.known, asked=ASKED)
         rest = by.find("moments", discrete.factors, self.given, self.how, discrete.asked)
         return found.replace(value=float(found.value) + float(rest.value.mean))
 

@@ -16,7 +16,6 @@ from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
 from dpc.dsl.lower.run import run_program
 from dpc.estimators import Block, Compute, Cost, Draw, Estimate, Path, Score, Step, Upto, surrogate
-from dpc.estimators.box import divergence
 from dpc.estimators.methods.enumeration import element_mass
 from dpc.estimators.methods.method import Constant, Method
 from dpc.estimators.methods.table import BASELINES, METHODS
@@ -48,7 +47,7 @@ from .steps import (
 if TYPE_CHECKING:
     from ..model.functions import Functions
 
-RESERVED = frozenset({"v", "values", "program", "divergence", "element_mass"})
+RESERVED = frozenset({"v", "values", "program", "element_mass"})
 
 
 class ObjectiveProgram:
@@ -108,7 +107,7 @@ class ObjectiveProgram:
 
     @cached_property
     def _program(self) -> Callable[..., dict[str, Any]]:
-        given = {"divergence": divergence, "element_mass": element_mass}
+        given = {"element_mass": element_mass}
         return run_program(self._lowered, self.externs, given)["program"]
 
     def estimate(

@@ -20,6 +20,7 @@ from ..graph.types import (
 from ..library.distributions import distributions_by_name
 from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
 from ..library.functions import functions_by_name
+from ..library.questions import QUESTIONS
 from ..library.rows import Distribution
 from ..source import Span
 from .context import Context
@@ -75,7 +76,7 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
     if symbol and symbol.kind == "broken":
         return
     if name in distributions_by_name():
-        help = f"draw from it: `x ~ {name}(...)`"
+        help = f"draw from it: `x ~ {name}(...)`, or ask it: `log_density({name}(...), x)`"
         ctx.error("E0401", f"`{name}` is a distribution, not a function", span, help)
     elif symbol:
         help = "write `*` to multiply, `[ ]` to index"
@@ -83,7 +84,7 @@ def _report_unknown(name: str, span: Span, symbol: Symbol | None, ctx: Context) 
     else:
         own = [s.name for s in ctx.facts.symbols.model.values() if s.kind in ("fn", "extern")]
         help = _name_elsewhere(name, FUNCTIONS_ELSEWHERE)
-        help = help or did_you_mean(name, [*functions_by_name(), *own])
+        help = help or did_you_mean(name, [*functions_by_name(), *QUESTIONS, *own])
         help = help or "declare it: `fn` here, or `extern fn` to bind it from Python"
         ctx.error_once("E0107", f"there is no function `{name}`", name, span, help)
 

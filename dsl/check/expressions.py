@@ -16,6 +16,7 @@ from .context import Context
 from .indexing import check_binder, check_index
 from .matching import CallArgument, show_kind
 from .operators import infer_binary, infer_unary, truth_help
+from .questions import infer_question, is_question
 
 MAX_LOOP = 1_000_000
 
@@ -34,6 +35,8 @@ def infer(expr: s.Expr, ctx: Context, hint: t.Axis | None = None) -> c.Core:
             return infer(expr.inner, ctx, hint)
         case s.Unary():
             return infer_unary(expr.operator, infer(expr.operand, ctx), expr.span, ctx)
+        case s.Call() if is_question(expr, ctx):
+            return infer_question(expr, ctx)
         case s.Call(function=name):
             given = given_arguments(expr.arguments, ctx)
             return infer_function(name.name, given, expr.span, name.span, ctx)

@@ -127,4 +127,13 @@ range away, or draw from a distribution that has this range or can be cut to it.
 - angle : real(lower=0) ~ VonMises(0, 1)
 + angle ~ VonMises(0, 1)
   x ~ Normal(cos(angle), 1)
+
+E0416: a question that a distribution does not answer
+An expression may ask a distribution for its log density at a value, its cdf, log_cdf,
+survival, log_survival, quantile, mean, variance, entropy, and for the divergence kl from
+another one. Not every distribution has a formula for each: then the question is an
+error, and the help lists those that have one.
+  angle ~ VonMises(0, 1)
+- late := survival(VonMises(0, 1), angle)
++ late := log_density(VonMises(0, 1), angle)
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
+from ..library.distributions import RANGE_ENDS
 from ..library.functions import functions_by_text
 from ..record import Record
 from ..source import Span
@@ -163,10 +164,29 @@ def own_break(core: c.Core | c.Law) -> Found | None:
             return "jump", f"`{core.function}`", jumping
         if kinked:
             return "kink", f"`{core.function}`", kinked
+    if isinstance(core, c.Cdf) or (isinstance(core, c.LogDensity) and core.asked):
+        found = _at_an_end(core)
+        if found:
+            return found
     if isinstance(core, c.LogDensity) and core.law.facts.kinked:
         inside = core.law.given(core.law.facts.kinked)
         return "kink", f"the density of `{core.law.name}`", (core.value, *inside)
     return None
+
+
+def _at_an_end(core: c.LogDensity | c.Cdf) -> Found | None:
+    """What is asked of a distribution at a value that may leave its support."""
+    law, value = core.law, core.value
+    ends = law.given((*law.facts.edges, *RANGE_ENDS))
+    (low, high), (least, most) = value.type.bounds, law.type.bounds
+    stays = law.facts.on_the_line or (least <= low and high <= most and not ends)
+    if law.facts.discrete:
+        stays = value.type.whole
+    if stays:
+        return None
+    steps = law.facts.discrete or isinstance(core, c.LogDensity) or core.log
+    word = "a density" if isinstance(core, c.LogDensity) else "a distribution function"
+    return "jump" if steps else "kink", f"{word} of `{law.name}`", (value, *ends)
 
 
 def _moving(core: c.Apply, names: str) -> tuple[c.Core, ...]:

@@ -162,11 +162,15 @@ class Law(Record):
 
 
 class LogDensity(Core):
-    """A log density at a value, for tables and bounds; `frozen` parameters have no derivatives."""
+    """A log density at a value; `frozen` parameters have no derivatives.
+
+    Tables and bounds look at values within the support. What is `asked` in the text may be outside.
+    """
 
     law: Law
     value: Core
     frozen: bool = False
+    asked: bool = False
 
 
 class Moment(Core):
@@ -177,10 +181,12 @@ class Moment(Core):
 
 
 class Cdf(Core):
-    """The probability that a distribution gives to all up to a value."""
+    """The probability that a distribution gives to all up to a value, or above it."""
 
     law: Law
     value: Core
+    upper: bool = False
+    log: bool = False
 
 
 class Quantile(Core):

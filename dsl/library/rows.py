@@ -168,6 +168,8 @@ class Distribution(LibraryRow):
     """The helper that has log P(X < x), log P(X > x) and the quantile to all digits; see bodies."""
     moments: bool = True
     """Whether NumPyro has the mean and the variance."""
+    entropy: bool = False
+    """Whether NumPyro has the entropy."""
     highest: str = ""
     """The argument that a count never exceeds."""
     measure_split: bool = False
@@ -243,6 +245,7 @@ REASONS: dict[str, str] = {
     "quantile": "NumPyro has no quantile of it, or one that needs another package",
     "tails": "no better formulas are written, or they are not needed",
     "moments": "it has no mean or no variance, or NumPyro has no formula for them",
+    "entropy": "NumPyro has no formula for its entropy",
     "highest": "it is not a count up to an argument",
     "measure_split": "no pair of densities is known whose difference is its derivative",
     "relaxed": "it is not the argmax of logits with noise",

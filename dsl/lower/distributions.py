@@ -152,11 +152,15 @@ def lower_question(core: Question, scope: Scope) -> Value:
     if isinstance(core, c.LogDensity):
         return _lower_log_density(core, scope)
     if isinstance(core, c.Cdf | c.Quantile):
-        value = lower(core.value if isinstance(core, c.Cdf) else core.probability, scope)
+        given = core.value if isinstance(core, c.Cdf) else core.probability
+        value = as_number(lower(given, scope), given.type, Type(Real()))
         axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
         distribution, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
         facts = core.law.facts
         tails = [name(scope.needs.helper(facts.tails))] if facts.tails else []
+        if isinstance(core, c.Cdf) and (core.upper or core.log or facts.discrete):
+            asked = (distribution, place, const(core.upper), const(core.log))
+            return Value(call(scope.needs.helper("tail_at"), *asked, *tails), axes)
         if isinstance(core, c.Cdf):
             return Value(call(scope.needs.helper("cdf_at"), distribution, place, *tails), axes)
         if facts.quantile:
@@ -169,7 +173,7 @@ def lower_question(core: Question, scope: Scope) -> Value:
         if core.name == "entropy":
             return Value(method(lowered[0], "entropy"), axes)
         return Value(attribute(lowered[0], core.name), axes)
-    return Value(call("divergence", *lowered), axes)
+    return Value(call(scope.needs.helper("divergence"), *lowered), axes)
 
 
 def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:

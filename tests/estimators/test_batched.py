@@ -12,7 +12,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from dpc.estimators.box import divergence
+from dpc.dsl.library.bodies.divergences import divergence
 from dpc.estimators.methods.distributions import element_log_prob
 from dpc.estimators.run import PARAMETERS, Placed, batched
 

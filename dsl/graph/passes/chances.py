@@ -61,6 +61,8 @@ def add_entropies(graph: Graph, name: str, known: Collection[str]) -> Graph:
             law = piece.body
             if not isinstance(law, c.Law) or piece.where is not None or asked.mentions(law):
                 raise asked.refuse(node.name, "its entropy has no closed form here")
+            if not law.facts.entropy:
+                raise asked.refuse(node.name, why_not(law.facts, "entropy"))
             one: c.Core = c.Moment(law.span, REAL, law, "entropy")
             binders = tuple(index for index in piece.indices if isinstance(index, c.Bind))
             if binders:

@@ -15,6 +15,7 @@ from ..distributions import added_constructor
 from ..functions import functions_by_name
 from . import (
     arrays,
+    divergences,
     elementary,
     intervals,
     lists,
@@ -41,6 +42,7 @@ MODULES = (
     quantiles,
     tails,
     truncated,
+    divergences,
 )
 
 Definition = ast.FunctionDef | ast.ClassDef

@@ -175,3 +175,13 @@ class TruncatedCount(Truncated):
             return jnp.where(is_before, found + step, found)
 
         return 1 + lax.stop_gradient(lax.fori_loop(0, 24, halve, start))
+
+
+def tail_at(
+    distribution: Any, value: jax.Array, upper: bool, log: bool, tails: Any = None
+) -> jax.Array:
+    """P(X <= value) or P(X > value), or its logarithm, with all digits where `tails` are known."""
+    kind = TruncatedCount if distribution.support.is_discrete else Truncated
+    place = jnp.floor(value) if kind is TruncatedCount else value
+    level = kind(distribution, tails=tails).levels(place)[upper]
+    return level if log else jnp.exp(level)
