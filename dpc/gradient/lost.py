@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpc.dsl.graph.breaks import Break, Finder, is_soft
+from dpc.dsl.graph.breaks import Break, Finder
 from dpc.dsl.graph.core import Core
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Graph, Kind, Node
@@ -64,9 +64,8 @@ def find_losses(graph: Graph, terms: Sequence[CostTerm], breaks: Finder) -> list
         for piece in node.pieces:
             found += [(f"`{node.name}`", node.source, each) for each in breaks.of_piece(piece)]
     for term in terms:
-        if not any(setting.name == "smooth" for setting in term.settings):
-            cost = breaks.find(term.body, is_soft(term.settings))
-            found += [("the objective", graph.source, each) for each in cost]
+        cost = breaks.of_statement(term.body, term.settings)
+        found += [("the objective", graph.source, each) for each in cost]
     losses = []
     for where, source, each in found:
         above = frozenset(graph.ancestors(each.reads, stop=draws))

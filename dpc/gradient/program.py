@@ -11,6 +11,7 @@ import jax
 
 from dpc.dsl.graph import core as c
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.graph.passes.sampled import sample_sides
 from dpc.dsl.library.annotations import grad_method
 from dpc.dsl.lower.emit import program_text
 from dpc.dsl.lower.program import LoweredProgram, ProgramWriter, lower_program
@@ -70,6 +71,8 @@ class ObjectiveProgram:
         choices = choose_methods(prepared, sizes, averages_weights(self.bound))
         self.choices = {choice.name: choice for choice in choices}
         self.methods = {name: make_method(choice) for name, choice in self.choices.items()}
+        drawn = {name for name, choice in self.choices.items() if weighs_scores(choice.method)}
+        self.graph = sample_sides(self.graph, drawn & {f"{name}.side" for name in self.cuts})
         self.sizes = sizes
         self.summed = summed_paths(self.graph, choices)
 

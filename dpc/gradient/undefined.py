@@ -54,7 +54,7 @@ def _where(model: Model, params: Any, data: Any, order: int) -> str:
             if share:
                 often = f"{share:.2g} of" if share < 1 else "all"
                 return f"the {word} of `{name}` is no number in {often} {RUNS} runs"
-    return "it overflows in a few of them"
+    return "it overflows in a few of them, or two thresholds of a draw are equal: move one a little"
 
 
 def _derivatives(model: Model, params: Any, data: Any, order: int) -> list[dict[str, Any]]:

@@ -245,15 +245,16 @@ def _type_of_pieces(
     body = join_types(list(bodies), f"the parts of `{symbol.name}`", ctx)
     if not body.known:
         return t.UNKNOWN
-    domain, shape = body.domain, body.shape
+    domain, shape, constraint = body.domain, body.shape, body.constraint
     if written:
         if not t.same_shape(written[0].shape, body.shape):
             return t.UNKNOWN  # told by its piece
         shape = t.named(written[0].shape, body.shape)
         # Draws keep to what is written for them; values are proved to keep to it, all of them.
         is_draw = isinstance(pieces[0].body, c.Law)
-        domain = domain if is_draw else written[0].domain
-    return t.Type(domain, tuple(axis for axis in axes if axis) + shape, body.constraint)
+        if not is_draw:
+            domain, constraint = written[0].domain, written[0].constraint or constraint
+    return t.Type(domain, tuple(axis for axis in axes if axis) + shape, constraint)
 
 
 def preliminary_type(symbol: Symbol, members: frozenset[str], ctx: Context) -> t.Type | None:

@@ -180,6 +180,9 @@ class _Domains:
         """A declared range of a value is a promise: it is proved, or it is a mistake."""
         if definition.kind != "let" or not isinstance(definition.type.domain, Real | Int):
             return
+        if definition.type.constraint:
+            yield from self._of_constraint(definition)
+            return
         least, most = definition.type.bounds
         for piece in definition.pieces:
             assert isinstance(piece.body, c.Core)
@@ -188,4 +191,15 @@ class _Domains:
                 declared = f"`{definition.name}` is declared {definition.type}"
                 message = f"{declared}, but this can be {shown(low, high)}"
                 help = "take the range away, or write what keeps to it: `max(...)`, `exp(...)`"
+                yield ArgumentFault("E0414", message, piece.body.span, help)
+
+    def _of_constraint(self, definition: Definition) -> Iterator[ArgumentFault]:
+        """A simplex, a covariance, ...: its value is known to be one."""
+        word = definition.type.constraint
+        for piece in definition.pieces:
+            assert isinstance(piece.body, c.Core)
+            if not self.arguments.constraints.keeps(piece.body, word):
+                message = f"`{definition.name}` is declared {definition.type}, "
+                message += f"but it is not known that this is {word}"
+                help = "take the type away; where a distribution needs it, a warning says so"
                 yield ArgumentFault("E0414", message, piece.body.span, help)

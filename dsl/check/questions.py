@@ -45,13 +45,15 @@ def infer_question(expr: s.Call, ctx: Context) -> c.Core:
         ctx.error("E0202", message, expr.span, f"as in `{_example(row)}`")
         return unknown
     law = _infer_law(expr.arguments[0].value, row, ctx)
+    if law is None:
+        return unknown
     if row.given == "distribution":
         other = _infer_law(expr.arguments[1].value, row, ctx)
-        if law is None or other is None or not _has_divergence(law, other, expr.span, ctx):
+        if other is None or not _has_divergence(law, other, expr.span, ctx):
             return unknown
         return c.Divergence(expr.span, t.Type(t.Real(0.0)), law, other)
     value = _infer_value(expr.arguments[1].value, row, law, ctx) if row.given else None
-    if law is None or (row.given and value is None) or not _is_known(law, row, expr.span, ctx):
+    if (row.given and value is None) or not _is_known(law, row, expr.span, ctx):
         return unknown
     return _MADE[row.name](expr.span, law, value)
 
@@ -73,13 +75,13 @@ def _infer_law(expr: s.Expr, row: QuestionRow, ctx: Context) -> c.Law | None:
     return infer_distribution(name.name, given, expr.span, name.span, None, ctx)
 
 
-def _infer_value(expr: s.Expr, row: QuestionRow, law: c.Law | None, ctx: Context) -> c.Core | None:
+def _infer_value(expr: s.Expr, row: QuestionRow, law: c.Law, ctx: Context) -> c.Core | None:
     """A value that a draw could have, or a probability."""
     from .expressions import infer
 
-    domain = law.type.domain if law else None
+    domain = law.type.domain
     value = infer(expr, ctx, domain.dim if isinstance(domain, t.IndexOf) else None)
-    if law is None or not value.type.known:
+    if not value.type.known:
         return None
     wanted = law.type if isinstance(domain, t.IndexOf | t.Bool) else t.Type(t.Real())
     if row.given == "value" and not isinstance(domain, t.IndexOf | t.Bool):
@@ -120,7 +122,7 @@ def _log_density(span: Span, law: c.Law, value: c.Core) -> c.Core:
 
 def _tail(upper: bool, log: bool) -> Callable[..., c.Core]:
     type_ = t.Type(t.Real(-inf, 0.0) if log else t.Real(0.0, 1.0))
-    return lambda span, law, value: c.Cdf(span, type_, law, value, upper, log)
+    return lambda span, law, value: c.Cdf(span, type_, law, value, upper, log, True)
 
 
 def _moment(name: str, domain: t.Real) -> Callable[..., c.Core]:

@@ -15,6 +15,7 @@ from ..record import Record
 from ..source import Span
 from . import core as c
 from .dependence import nodes_read
+from .inputs import noisy_names
 from .typed import Function, Piece, Setting
 from .types import IndexOf
 
@@ -64,12 +65,23 @@ class Finder(Record):
     loops_break: bool = True
 
     def of_piece(self, piece: Piece) -> Iterator[Break]:
-        """In its body and its condition; the noise of a `smooth` statement sees its breaks."""
-        names = {setting.name for setting in piece.settings}
-        if "smooth" not in names:
-            yield from self.find(piece.body, soft="soft" in names)
+        """In its body and its condition."""
+        yield from self.of_statement(piece.body, piece.settings)
         if piece.where is not None:
             yield from self.find(piece.where)
+
+    def of_statement(self, body: c.Core | c.Law, settings: Iterable[Setting]) -> Iterator[Break]:
+        """The noise of a `smooth` statement sees what it moves itself, and nothing else."""
+        by_name = {setting.name: setting for setting in settings}
+        found = self.find(body, soft="soft" in by_name)
+        if "smooth" not in by_name or not isinstance(body, c.Core):
+            yield from found
+            return
+        noisy = noisy_names(body, by_name["smooth"])
+        for each in found:
+            rest = tuple(ref for ref in _refs(each.inside) if ref.name not in noisy)
+            if rest:
+                yield each.replace(inside=rest)
 
     def find(self, core: c.Core | c.Law, soft: bool = False) -> Iterator[Break]:
         yield from self._walk(core, soft, {})
@@ -164,7 +176,7 @@ def own_break(core: c.Core | c.Law) -> Found | None:
             return "jump", f"`{core.function}`", jumping
         if kinked:
             return "kink", f"`{core.function}`", kinked
-    if isinstance(core, c.Cdf) or (isinstance(core, c.LogDensity) and core.asked):
+    if isinstance(core, c.Cdf | c.LogDensity) and core.asked:
         found = _at_an_end(core)
         if found:
             return found
@@ -210,6 +222,10 @@ def _takes_softly(core: c.Core | c.Law, part: c.Core) -> bool:
     if isinstance(core, c.At):
         return selects(part) and any(part is index for index in core.indices)
     return isinstance(core, c.Apply) and core.function in TAKE_INDEX and selects(part)
+
+
+def _refs(cores: Iterable[c.Core]) -> dict[c.Ref, None]:
+    return {part: None for core in cores for part in c.walk(core) if isinstance(part, c.Ref)}
 
 
 def _resolved(inside: tuple[c.Core, ...], above: Above) -> tuple[c.Core, ...]:

@@ -181,12 +181,16 @@ class Moment(Core):
 
 
 class Cdf(Core):
-    """The probability that a distribution gives to all up to a value, or above it."""
+    """The probability that a distribution gives to all up to a value, or above it.
+
+    What is `asked` in the text may have a kink at the ends of the support.
+    """
 
     law: Law
     value: Core
     upper: bool = False
     log: bool = False
+    asked: bool = False
 
 
 class Quantile(Core):

@@ -50,6 +50,9 @@ TURNS = 10
 WIDE = (-inf, -1.0, 0.0, 1.0, inf)
 """Where the range of a loop may end that goes on growing; domains end there, too."""
 
+OF_NOTHING = {"max": (-inf, -inf), "min": (inf, inf), "mean": (-inf, inf)}
+"""What these are of no elements, where a condition may leave none: the mean is no number."""
+
 MOST_BODIES = 2000
 """Bodies of functions that are looked into, each for other ranges of its arguments."""
 
@@ -211,6 +214,8 @@ class Facts:
 
     def _of_reduction(self, core: c.Reduce, known: Known) -> Interval:
         low, high = self.range_of(core.body, self.given(core.where, True, known))
+        if core.where is not None and core.operator in OF_NOTHING:
+            return join((low, high), OF_NOTHING[core.operator])
         if core.operator in ("max", "min", "mean"):
             return low, high
         if core.operator == "sum":

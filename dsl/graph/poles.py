@@ -23,7 +23,9 @@ def pole_finder(graph: Graph) -> Finder:
     facts = Facts((), graph.functions)
     facts.pieces = {node.name: node.pieces for node in graph.of_kind(Kind.FUNCTION)}
     functions = {function.name: function for function in graph.functions}
-    touching = Touching(facts, {node.name: node.kind for node in graph.nodes})
+    draws = graph.of_kind(Kind.DRAW)
+    vectors = frozenset(node.name for node in draws if any(law.type.shape for law in node.laws))
+    touching = Touching(facts, {node.name: node.kind for node in graph.nodes}, vectors)
     return _PoleFinder(functions, {}, _Poles(touching).of, False, touching)
 
 

@@ -24,19 +24,23 @@ from .substitute import substitute
 MOST_CALLS = 2000
 """Functions of the program that are written out where they are called."""
 ORDERS = frozenset({"less", "less_equal", "greater", "greater_equal"})
+DEFINITE = frozenset({"covariance", "correlation", "cholesky", "corr_cholesky"})
+"""Constraints of matrices that have an inverse."""
 SMALL = 3
 """Determinants of matrices with no more rows are written out."""
 
 
 class Touching:
-    """Of the expressions of one program; `kinds` are those of its nodes.
+    """Of the expressions of one program; `kinds` are those of its nodes, `vectors` are the draws
+    whose entries are drawn together, and may follow from each other.
 
     `known` are the ranges of what the branch that is looked at was chosen by, and `apart` are pairs
     that were compared for it, so that they are not equal in it.
     """
 
-    def __init__(self, facts: Facts, kinds: dict[str, Kind]):
+    def __init__(self, facts: Facts, kinds: dict[str, Kind], vectors: frozenset[str] = frozenset()):
         self.facts = facts
+        self.vectors = vectors
         self.constraints = Constraints(facts)
         self.kinds = kinds
         self.known = NOTHING_KNOWN
@@ -78,6 +82,18 @@ class Touching:
         """While this branch is looked at."""
         outer = self.known, self.apart
         self.known, self.apart = known, (*self.apart, *_compared(core, branch is core.then))
+        try:
+            yield
+        finally:
+            self.known, self.apart = outer
+
+    @contextmanager
+    def nowhere(self) -> Iterator[None]:
+        """While a definition is looked at, for whoever reads it: what it says holds in no branch,
+        and its binders are its own.
+        """
+        outer = self.known, self.apart
+        self.known, self.apart = NOTHING_KNOWN, ()
         try:
             yield
         finally:
@@ -125,16 +141,19 @@ class Touching:
     def _node_attains(self, core: c.Ref, low: bool) -> bool:
         if self.kinds.get(core.name) is not Kind.FUNCTION:
             return core.type.whole
-        if core in self.known.ranges and self._end(core, low) != self.facts.range_of(core)[not low]:
-            return False  # the branch ends there
+        if self._end(core, low) != self.facts.range_of(core)[not low]:
+            return core not in self.known.ranges  # the branch ends there
         place = core.name, low
         if place not in self.attained:
             self.attained[place] = False
-            bodies = [piece.body for piece in self.facts.pieces.get(core.name, ())]
-            own = [body for body in bodies if isinstance(body, c.Core)]
-            end = self._end(core, low)
-            self.attained[place] = any(self._at_end(body, end, low) for body in own)
+            with self.nowhere():
+                self.attained[place] = self._bodies_attain(core, low)
         return self.attained[place]
+
+    def _bodies_attain(self, core: c.Ref, low: bool) -> bool:
+        end = self._end(core, low)
+        bodies = [piece.body for piece in self.facts.pieces.get(core.name, ())]
+        return any(self._at_end(body, end, low) for body in bodies if isinstance(body, c.Core))
 
     def written_out(self, core: c.CallFn) -> c.Core | None:
         """The body of a function where it is called; None of one from outside, or of too many."""
@@ -241,23 +260,24 @@ class Touching:
         """How many entries are a draw of their own, with something added."""
         items = entries(x)
         if items is None:
-            return (x.type.shape[0].size or 1) if self.is_draw(x) else 0
+            return (x.type.shape[0].size or 1) if self.moves_freely(x) else 0
         own = [self._own_draw(item) for item in items]
-        used = [{str(_key(part)) for part in c.walk(item) if self.is_draw(part)} for item in items]
+        used = [{str(_key(part)) for part in c.walk(item) if _is_read(part)} for item in items]
         return sum(
             draw is not None and sum(str(_key(draw)) in each for each in used) == 1 for draw in own
         )
 
     def _own_draw(self, item: c.Core) -> c.Core | None:
         if isinstance(item, c.Apply) and item.function in ("add", "subtract"):
-            found = [value for _, value in item.arguments if self.is_draw(value)]
+            found = [value for _, value in item.arguments if self.moves_freely(value)]
             return found[0] if len(found) == 1 else None
-        return item if self.is_draw(item) else None
+        return item if self.moves_freely(item) else None
 
-    def is_draw(self, core: c.Core | c.Law) -> bool:
+    def moves_freely(self, core: c.Core) -> bool:
+        """A draw of its own, whatever the others are: no entry of a simplex, or of any vector."""
         base = core.base if isinstance(core, c.At) else core
-        is_real = isinstance(core, c.Core) and not core.type.whole and not core.type.constraint
-        return is_real and isinstance(base, c.Ref) and self.kinds.get(base.name) is Kind.DRAW
+        is_draw = isinstance(base, c.Ref) and self.kinds.get(base.name) is Kind.DRAW
+        return is_draw and not core.type.whole and base.name not in self.vectors  # type: ignore[attr-defined]
 
     # ---- matrices
 
@@ -301,9 +321,10 @@ class Touching:
 
     def _node_is_definite(self, core: c.Ref) -> bool:
         if self.kinds.get(core.name) is not Kind.FUNCTION:
-            return bool(core.type.constraint)
+            return core.type.constraint in DEFINITE
         bodies = [piece.body for piece in self.facts.pieces.get(core.name, ())]
-        return all(isinstance(body, c.Core) and self.is_definite(body) for body in bodies)
+        with self.nowhere():
+            return all(isinstance(body, c.Core) and self.is_definite(body) for body in bodies)
 
     def is_random(self, core: c.Core) -> bool:
         names = {part.name for part in c.walk(core) if isinstance(part, c.Ref)}
@@ -342,6 +363,10 @@ def _compared(core: c.If, holds: bool) -> Iterator[tuple[c.Core, c.Core]]:
             yield values[0], values[1]
         elif found.function == ("and" if holds else "or"):
             waiting += values
+
+
+def _is_read(core: c.Core | c.Law) -> bool:
+    return isinstance(core, c.Ref | c.At)
 
 
 def _key(core: c.Core | c.Law) -> object:

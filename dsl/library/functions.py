@@ -39,6 +39,7 @@ OPERATORS: dict[str, FunctionRow] = {
 INVERTED = ("exp", "sqrt", "logistic", "Phi", "tanh")
 INSIDE = (
     FunctionRow("interval_masses(levels: real[K]) -> simplex[K+1]", "of the sides of cuts"),
+    FunctionRow("sampled_masses(levels: real[K]) -> simplex[K+1]", "of sides that are drawn"),
     FunctionRow("interval_level(levels: real[K], side: index[S], noise: unit) -> unit", "within"),
     FunctionRow("is_above(levels: real[K], side: index[S], cut: count) -> bool", "of a side"),
     FunctionRow("is_true_above(is_above: bool, slope: real) -> bool", "whichever way it slopes"),

@@ -188,7 +188,9 @@ def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     law = lower_distribution(core.law, axes, scope)
     if core.frozen:
         law = call("lax.stop_gradient", law)
-    return Value(method(law, "log_prob", place.code), axes)
+    if core.asked and not core.law.facts.on_the_line:
+        return Value(call(scope.needs.helper("density_at"), law, place.code), axes)
+    return Value(method(unchecked(law, core.law), "log_prob", place.code), axes)
 
 
 def _arguments(law: c.Law, scope: Scope) -> list[Value]:

@@ -162,3 +162,112 @@ def test_an_estimate_that_is_no_number_is_an_error(
 ) -> None:
     with pytest.raises(UsageError, match=said):
         dpc.parse(HEAD + objective + "\n").grad(samples=500, hessian=hessian)
+
+
+# ---- what a branch, a binder or a constraint says of a definition
+
+DRAWN = "param t : real = 0.4\nx ~ Normal(t, 1)\n"
+SIMPLEX = "dim K = 2\nparam t : real(lower=0) = 1.3\n"
+NORMAL = stats.norm(0, 1).pdf
+BESIDE = {
+    # E sign(x) twice, once above 0.5: phi(0.1) + 2 phi(0.4)
+    "a name that a branch reads first": (
+        f"{DRAWN}w = x^2\na = if x > 0.5 then x / sqrt(w) else 0\nminimize a + x / sqrt(w)\n",
+        NORMAL(0.1) + 2 * NORMAL(0.4),
+    ),
+    "a name under a logarithm": (
+        f"{DRAWN}w = (x - 1)^2\na = if x > 1.5 then log(w) else -0.7\n"
+        "minimize a + (x - 1) / sqrt(w)\n",
+        2 * NORMAL(0.6)
+        + integrate.quad(lambda x: np.log((x - 1) ** 2) * (x - 0.4) * NORMAL(x - 0.4), 1.5, 12)[0]
+        - 0.7 * integrate.quad(lambda x: (x - 0.4) * NORMAL(x - 0.4), -12, 1.5)[0],
+    ),
+    "a function that a branch calls first": (
+        f"{DRAWN}fn ratio(a: real, b: real) -> real = a / b\nw = abs(x)\n"
+        "minimize (if x < -1 then ratio(x, w) else 0) + ratio(x, w)\n",
+        NORMAL(1.4) + 2 * NORMAL(0.4),
+    ),
+    # E sign(x[j]) [x[k] > 0.5], summed over both
+    "a binder of the same name": (
+        "dim K = 2\nparam t : real = 0.4\nx[k in K] ~ Normal(t, 1)\nw[k in K] = x[k]^2\n"
+        "minimize sum[k in K, j in K] (if x[k] > 0.5 then x[j] / sqrt(w[j]) else 0)\n",
+        2 * NORMAL(0.1)
+        + 2 * (NORMAL(0.1) * (2 * stats.norm.cdf(0.4) - 1))
+        + 2 * (stats.norm.cdf(-0.1) * 2 * NORMAL(0.4)),
+    ),
+    # p[1] = 1 - p[0]: sign(p[0] - 1/2) / sqrt(2), P(p[0] < 1/2) = 1/2^t
+    "entries of a simplex follow from each other": (
+        f"{SIMPLEX}p ~ Dirichlet([t, 1])\nminimize normalize([p[0] - 0.5, p[1] - 0.5])[0]\n",
+        np.sqrt(2) * 0.5**1.3 * np.log(2),
+    ),
+    "rows of simplexes may be singular": (
+        f"{SIMPLEX}data c[K] : real = [1, 0]\nA[k in K] ~ Dirichlet([t^c[k], 1])\n"
+        "minimize atan(inv(A)[0, 0])\n",
+        None,
+    ),
+}
+
+
+def mean_of_inverse(t: float) -> float:
+    """E atan(d / (a d - b c)) for rows (a, b) ~ Dirichlet(t, 1) and (c, d) ~ Dirichlet(1, 1)."""
+    # a = u^(1/t) and c = v are Beta(t, 1) and Beta(1, 1); the determinant is a - c.
+    # The integral over c: of atan((1 - c) / (a - c)), which jumps at c = a.
+    a, weights = np.polynomial.legendre.leggauss(400)
+    u, own = (a + 1) / 2, weights / 2
+    first = u ** (1 / t)
+
+    def inner(a: float) -> float:
+        parts = []
+        for low, high in ((0.0, a), (a, 1.0)):
+            c = low + (high - low) * u
+            parts.append((high - low) * np.sum(own * np.arctan((1 - c) / (a - c))))
+        return float(sum(parts))
+
+    return float(np.sum(own * np.array([inner(each) for each in first])))
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_is_said_in_one_place_does_not_hold_in_another(name: str) -> None:
+    """Within 5 standard errors: a false alarm in two million."""
+    text, truth = BESIDE[name]
+    if truth is None:
+        truth = (mean_of_inverse(1.31) - mean_of_inverse(1.29)) / 0.02
+    found = dpc.parse(text).grad(samples=20_000).estimates.gradient["t"]
+    assert abs(float(found.mean) - truth) < 5 * float(found.error) + 1e-3
+
+
+SMOOTHED = " with smooth(gaussian, scale=0.5, over=x)\n"
+NOISY = "param t : real = 0.4\nparam x : real = 1\ny ~ Normal(t, 1)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "truth"),
+    [
+        ("x * normalize([y])[0]", 2 * NORMAL(0.4)),
+        ("x * atan(1 / y)", None),
+    ],
+)
+def test_the_noise_of_one_variable_does_not_smooth_another(body: str, truth: float | None) -> None:
+    """E x g(y), with noise in x alone."""
+    if truth is None:
+        parts = [(-12, 0), (0, 12)]
+        moved = [
+            integrate.quad(lambda y: np.arctan(1 / y) * (y - 0.4) * NORMAL(y - 0.4), *part)[0]
+            for part in parts
+        ]
+        truth = sum(moved)
+    for text in (f"minimize {body}{SMOOTHED}", f"c = {body}{SMOOTHED}minimize c\n"):
+        found = dpc.parse(NOISY + text).grad(samples=10_000).estimates.gradient["t"]
+        assert abs(float(found.mean) - truth) < 5 * float(found.error)
+
+
+def test_kinks_of_what_is_not_noisy_have_no_second_derivative() -> None:
+    with pytest.raises(UsageError, match="abs"):
+        dpc.parse(f"{NOISY}minimize x^2 * abs(y){SMOOTHED}").grad(hessian=True)
+
+
+def test_the_sign_of_what_stays_at_0() -> None:
+    """E sign(relu(x)) x = E relu(x): its derivative in the sd is phi(m / s)."""
+    text = "param s : real(lower=0) = 0.8\nx ~ Normal(0.3, s)\nminimize sign(relu(x)) * x\n"
+    found = dpc.parse(text).grad(samples=20_000).estimates.gradient["s"]
+    assert abs(float(found.mean) - NORMAL(0.3 / 0.8)) < 5 * float(found.error)

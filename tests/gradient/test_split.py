@@ -357,3 +357,38 @@ maximize elbo()
     assert found.exact
     assert np.isclose(found["c"], -density * gap, rtol=1e-5)
     assert np.isclose(found["m"], density * gap - 0.4, rtol=1e-5)
+
+
+WALK = (
+    "param a : real = 0.5\nparam b : real = {b}\ndim T = 3\nx[0] ~ Normal(a, 0.5)\n"
+    "x[t in T[1..]] ~ Normal(if x[t-1] > a then 1 else x[t-1], 0.5)\n"
+    "minimize (if x[2] > b then 1 else 0)\n"
+)
+
+
+def test_sides_that_are_sampled_are_refused_where_two_cuts_meet() -> None:
+    """The side between them has no mass, so no sample has its slope; beside it all is well."""
+    with pytest.raises(UsageError, match="thresholds of a draw are equal"):
+        dpc.parse(WALK.format(b=0.5)).grad()
+    found = dpc.parse(WALK.format(b=0.6)).grad(samples=20_000).estimates.gradient
+    noise = np.random.default_rng(3).normal(size=(3, 400_000)) / 2
+
+    def share(a: float, b: float) -> Any:
+        x = a + noise[0]
+        for own in noise[1:]:
+            x = np.where(x > a, 1, x) + own
+        return x > b
+
+    for name, step in (("a", (0.02, 0)), ("b", (0, 0.02))):
+        moved = [share(0.5 + s * step[0], 0.6 + s * step[1]) * 1.0 for s in (1, -1)]
+        slopes = (moved[0] - moved[1]) / 0.04
+        error = np.hypot(found[name].error, slopes.std() / np.sqrt(slopes.size))
+        assert abs(found[name].mean - slopes.mean()) < 5 * error
+
+
+def test_cuts_that_meet_are_summed_exactly() -> None:
+    text = "param a : real = 0.5\nparam b : real = 0.5\nx ~ Normal(0, 1)\n"
+    model = dpc.parse(text + "minimize (if x > a then 1 else 0) * (if x > b then 2 else 1)\n")
+    found = model.grad().to_dict()["gradient"]
+    density = np.exp(-0.125) / np.sqrt(2 * np.pi)
+    assert found["a"] + found["b"] == pytest.approx(-2 * density, rel=1e-5)

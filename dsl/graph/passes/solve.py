@@ -68,8 +68,10 @@ def _choose(
 
 
 def _sign(core: c.Apply, x: c.Core) -> c.Core:
-    ends = (c.Const(core.span, core.type, value) for value in (1, -1))
-    return _choose(core, "greater", x, number(core, 0.0), *ends)
+    """A draw is never 0, but relu of one is."""
+    above, at, below = (c.Const(core.span, core.type, value) for value in (1, 0, -1))
+    zero = number(core, 0.0)
+    return _choose(core, "greater", x, zero, above, _choose(core, "less", x, zero, below, at))
 
 
 def _step(core: c.Apply, x: c.Core) -> c.Core:

@@ -12,6 +12,7 @@ from . import (
     noncentered,
     parts,
     relaxed,
+    sampled,
     scatter,
     smoothing,
     split,
@@ -45,5 +46,6 @@ REWRITES: tuple[Callable[..., Any], ...] = (
     gumbel.gumbel_max,
     scatter.scatter,
     split.split,
+    sampled.sample_sides,
     smoothing.by_another_rule,
 )

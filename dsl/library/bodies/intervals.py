@@ -64,6 +64,21 @@ def cdf_at(distribution: dist.Distribution, value: jax.Array, tails: Any = None)
     return jnp.where(is_inside, inside, jnp.where(value <= low, 0.0, 1.0))
 
 
+def density_at(distribution: dist.Distribution, value: jax.Array) -> jax.Array:
+    """The log density at any value: minus infinity outside of the support."""
+    support = distribution.support
+    value = jnp.asarray(value)
+    is_inside = support(value)
+    low, high = (getattr(support, f"{end}_bound", None) for end in ("lower", "upper"))
+    if distribution.event_dim:
+        other = support.feasible_like(value)
+    else:
+        other = somewhere(-jnp.inf if low is None else low, jnp.inf if high is None else high)
+    apart = jnp.reshape(is_inside, (*jnp.shape(is_inside), *(1,) * distribution.event_dim))
+    inside = jnp.where(apart, value, other)
+    return jnp.where(is_inside, distribution.log_prob(inside), -jnp.inf)
+
+
 def quantile_at(distribution: dist.Distribution, level: jax.Array, tails: Any) -> jax.Array:
     """The quantile by the formulas of the row, where NumPyro has none."""
     _, _, quantile = tails(distribution)
@@ -75,6 +90,14 @@ def interval_masses(levels: jax.Array) -> jax.Array:
     """The probability of each side."""
     ends = jnp.concatenate([jnp.zeros(1), jnp.sort(levels), jnp.ones(1)])
     return jnp.diff(ends)
+
+
+def sampled_masses(levels: jax.Array) -> jax.Array:
+    """No number where two cuts meet: the side between is never drawn, and its slope is lost."""
+    gaps = jnp.diff(jnp.sort(levels))
+    inside = jnp.sort(levels)[1:]
+    meets = jnp.any((gaps == 0) & (inside > 0) & (inside < 1))
+    return interval_masses(levels) * jnp.where(meets, jnp.nan, 1.0)
 
 
 def interval_level(levels: jax.Array, side: jax.Array, noise: jax.Array) -> jax.Array:
