@@ -71,6 +71,7 @@ KINKS: list[Callable[[Any], Any]] = [
     jax.nn.leaky_relu,
     lambda x: jnp.abs(jnp.sin(x)),
     lambda x: jnp.sqrt(jnp.sin(x) ** 2),
+    lambda x: jnp.arccos(jnp.cos(x)),
     lambda x: jax.nn.relu(x - 500) + jnp.abs(x + 20),
     lambda x: jnp.sqrt((x - 40) ** 2),
     lambda x: jnp.exp(x) + jax.nn.leaky_relu(x - 800),
