@@ -1,15 +1,17 @@
 """How smooth a function from outside is: nobody says, so it is read off its program, and probed.
 
 Along random lines the decisions of its program are followed. Between neighbours that decide
-otherwise the place where a decision changes is bisected, and the results on both sides are compared
-there: a step is a jump, a step of the derivative a kink. A comparison that moves with the inputs
-and is never seen to change may do so elsewhere: it is taken as a jump.
+otherwise every place where a decision changes is bisected, and the results on both sides are
+compared there: a step is a jump, a step of the derivative a kink. What cannot be seen is taken as a
+jump: a comparison that moves with the inputs and never changes may do so elsewhere, one that goes
+on changing, as `floor(x)` and `sin(x) > 0` do, may jump only where nobody looked. An operation that
+is continuous itself, as `max`, has a kink there at worst.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +24,7 @@ from dpc.dsl.record import Record
 
 from .sites import (
     BITS,
+    CONTINUOUS,
     ORDERS,
     OWN_DERIVATIVES,
     SMOOTH,
@@ -32,13 +35,21 @@ from .sites import (
     useful,
 )
 
-LINES, PAIRS, HALVINGS = 12, 16, 70
+LINES, HALVINGS = 12, 70
+BATCHES, ROUNDS, PIECES = 8, 40, 4
+"""How many changes are compared, in batches: where there are more, some are left."""
+KINDS: tuple[Smoothness, ...] = ("smooth", "kink", "jump")
 FAR = np.geomspace(1e-3, 1e6, 45)
 PLACES = np.sort(np.concatenate([-FAR, np.linspace(-4.1, 4.1, 38), FAR]))
 CENTRES = (0.1, 1.0, 10.0)
 TOGETHER, LARGE = 512, 4096
 STEP, RELATIVE, BEND = 1e-6, 1e-9, 1e-5
 """What a step of the value, of its size, and of the derivative may be by rounding."""
+OUTER = np.minimum(np.abs(PLACES[1:]), np.abs(PLACES[:-1])) > 1e4
+GOES_ON = 0.1
+"""What changes between more than a tenth of the outer places is taken to do so for ever."""
+TOUCHES = 1e-3
+"""Of its median: a number that is never seen to be less does not touch 0."""
 FEW = 64
 """A difference with no more values than this was seen at all of them."""
 NEAR = 1e-5
@@ -138,10 +149,15 @@ def _example(type_: Type, sizes: Mapping[str, int], random: np.random.Generator)
 
 
 class _Seen(Record):
-    """At one input each: decisions, what moves, the value and its derivative along the line."""
+    """At one input each: what is decided, the value and its derivative along the line.
+
+    There are two decisions of each operation: its own, and the direction that `turning` moves in,
+    a number that breaks something where it touches 0; `least` is the least of its entries.
+    """
 
     decisions: np.ndarray
     moving: np.ndarray
+    least: np.ndarray
     value: np.ndarray
     slope: np.ndarray
 
@@ -164,13 +180,15 @@ class _Probe:
         def see(start: Any, end: Any, place: Any) -> Any:
             one = jnp.ones_like(place)
             value, slope = _value_and_slope(lambda t: lines.at(start, end, t), place)
-            _, turns, own = jax.jvp(lambda t: sites(start, end, t), (place,), (one,), has_aux=True)
-            decisions = [
-                jnp.sum(decided) + 7919 * mixed(side(turn))
-                for (decided, _), turn in zip(own, turns, strict=True)
-            ]
+            turnings, turns, own = jax.jvp(
+                lambda t: sites(start, end, t), (place,), (one,), has_aux=True
+            )
+            decisions = [jnp.sum(decided) for decided, _ in own]
+            decisions += [mixed(side(turn)) for turn in turns]
             moving = [jnp.sum(each) for _, each in own]
-            return jnp.stack([*decisions, 0]), jnp.stack([*moving, 0.0]), value, slope
+            least = [jnp.min(jnp.abs(each)) for each in turnings]
+            columns = [jnp.stack([*each, 0]) for each in (decisions, moving, least)]
+            return *columns, value, slope
 
         self._see = jax.jit(jax.vmap(see))
 
@@ -212,35 +230,95 @@ def _probed(probe: _Probe, hides: bool) -> Smoothness:
         moves = len(np.unique(seen.moving[:, k])) > FEW
         if moves and (name in BITS or (name in ORDERS and not changed[:, :, k].any())):
             return "jump"
-    return _across(probe, changed)
+    own = [KINDS.index("kink" if name in CONTINUOUS else "jump") for name in probe.names]
+    worst = np.array([*own, *own, 0])
+    unseen = np.array([*own, *np.where(_touch(seen.least[:, :-1]), own, 0), 0])
+    goes_on = changed[:, OUTER].mean((0, 1)) > GOES_ON
+    found = max(unseen[goes_on], default=0)
+    if found < KINDS.index("jump"):
+        found = max(found, _across(probe, changed & ~goes_on, worst, unseen))
+    return KINDS[found]
 
 
-def _across(probe: _Probe, changed: np.ndarray) -> Smoothness:
-    """What happens where decisions change: for each of them the places that are nearest to 0.
+def _touch(least: np.ndarray) -> np.ndarray:
+    """Which of these numbers may be 0 somewhere."""
+    least = np.where(np.isnan(least), np.inf, least)
+    stays_away: np.ndarray = np.min(least, 0) > TOUCHES * np.median(least, 0)
+    return ~stays_away
 
-    Far out a value is rounded so much that it seems to jump.
+
+class _Bracket(NamedTuple):
+    """Changes of decisions, each between two places of a line."""
+
+    decision: np.ndarray
+    line: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def where(self, which: Any) -> _Bracket:
+        return _Bracket(*(each[which] for each in self))
+
+    def and_also(self, others: _Bracket) -> _Bracket:
+        return _Bracket(*map(np.concatenate, zip(self, others, strict=True)))
+
+
+def _across(probe: _Probe, changed: np.ndarray, worst: np.ndarray, unseen: np.ndarray) -> int:
+    """What happens where decisions change, those nearest to 0 first, as one of KINDS.
+
+    `worst` is what each of them can do, `unseen` what it is taken for if some changes are left.
     """
-    near = np.argsort(np.abs(PLACES[:-1]), kind="stable")
-    chosen = []
-    for k in range(len(probe.names)):
-        places = np.argwhere(changed[:, near, k].T)[:PAIRS]
-        chosen += [(k, line, near[at]) for at, line in places]
-    if not chosen:
-        return "smooth"
-    site, line, at = np.array(chosen).T
-    low, high = PLACES[at], PLACES[at + 1]
-    rows = np.arange(len(site))
-    first = probe.see(line, low).decisions[rows, site]
+    line, at, decision = np.nonzero(changed)
+    left = _Bracket(decision, line, PLACES[at], PLACES[at + 1])
+    left = left.where(np.argsort(np.abs(left.low), kind="stable"))
+    found = looked = 0
+    for _ in range(ROUNDS):
+        left = left.where(worst[left.decision] > found)
+        if not len(left.line) or looked + len(left.line) > BATCHES * probe.together:
+            break
+        some, rest = left.where(slice(probe.together)), left.where(slice(probe.together, None))
+        kind, further = _looked_at(probe, some)
+        found, left = max(found, kind), rest.and_also(further)
+        looked += len(some.line)
+    return int(max([found, *unseen[left.decision]]))
+
+
+def _looked_at(probe: _Probe, bracket: _Bracket) -> tuple[int, _Bracket]:
+    """What happens at the first change of each, and where their decisions change once more."""
+    decision, line, low, high = bracket
+    rows = np.arange(len(line))
+    start, end = probe.see(line, low), probe.see(line, high)
+    first = start.decisions[rows, decision]
     for _ in range(HALVINGS):
         middle = low + SPLIT * (high - low)
-        same = probe.see(line, middle).decisions[rows, site] == first
+        same = probe.see(line, middle).decisions[rows, decision] == first
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return _compared(probe.see(line, low), probe.see(line, high), high - low)
+    one, other = probe.see(line, low), probe.see(line, high)
+    overflows = np.isinf(start.value) | np.isinf(end.value)
+    kind = _compared(one, other, high - low, overflows)
+    again = other.decisions[rows, decision] != end.decisions[rows, decision]
+    rest = bracket._replace(low=high).where(again)
+    return KINDS.index(kind), _pieces_that_change(probe, rest)
 
 
-def _compared(one: _Seen, other: _Seen, width: np.ndarray) -> Smoothness:
-    """A value that is not defined on one side ends there: in a pole, or with a kink."""
+def _pieces_that_change(probe: _Probe, bracket: _Bracket) -> _Bracket:
+    """What is left behind a change, in pieces: so that many changes are not found one by one."""
+    if not len(bracket.line):
+        return bracket
+    ends = np.linspace(bracket.low, bracket.high, PIECES + 1)
+    decision, line = (np.tile(each, (PIECES + 1, 1)) for each in bracket[:2])
+    seen = probe.see(np.ravel(line), np.ravel(ends)).decisions
+    own = seen[np.arange(len(seen)), np.ravel(decision)].reshape(ends.shape)
+    pieces = _Bracket(decision[1:], line[1:], ends[:-1], ends[1:])
+    return pieces.where(own[1:] != own[:-1])
+
+
+def _compared(one: _Seen, other: _Seen, width: np.ndarray, overflows: np.ndarray) -> Smoothness:
+    """A value that is not defined on one side ends there: in a pole, or with a kink.
+
+    Where it is infinite on both sides and beyond, it is too large for numbers: that says nothing.
+    """
     with np.errstate(all="ignore"):
+        counts = ~(overflows & np.isinf(one.value) & np.isinf(other.value))
         size = np.fmax(np.abs(one.value), np.abs(other.value))
         ends = np.isnan(one.value) ^ np.isnan(other.value)
         step = np.where(ends, 0, np.abs(one.value - other.value))
@@ -248,11 +326,11 @@ def _compared(one: _Seen, other: _Seen, width: np.ndarray) -> Smoothness:
         # An infinite slope is that of a root, whose value goes on.
         step = np.fmax(step, np.where(np.isinf(steep), 0, steep * width[:, None]))
         infinite = np.isinf(size)
-        if np.any(infinite | (step > STEP + RELATIVE * size)):
+        if np.any(counts & (infinite | (step > STEP + RELATIVE * size))):
             return "jump"
         bend = np.abs(one.slope - other.slope) > BEND * (1 + steep)
         endless = np.isnan(one.slope) ^ np.isnan(other.slope)
-        return "kink" if np.any(ends | bend | endless | np.isinf(steep)) else "smooth"
+        return "kink" if np.any(counts & (ends | bend | endless | np.isinf(steep))) else "smooth"
 
 
 def _drops_derivative(probe: _Probe, line: np.ndarray, place: np.ndarray, seen: _Seen) -> bool:

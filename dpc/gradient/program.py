@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ast import FunctionDef
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,7 @@ class ObjectiveProgram:
         externs: Mapping[str, Callable[..., Any]],
         order: int = 1,
     ):
-        self.externs = externs
+        self.externs, self.order = externs, order
         smoothness = smoothness_of_externs(graph.functions, externs, sizes)
         prepared = prepare(graph, order, smoothness)
         self.graph, self.terms, self.bound, self.losses, self.cuts = prepared
@@ -75,6 +75,23 @@ class ObjectiveProgram:
         self.graph = sample_sides(self.graph, drawn & {f"{name}.side" for name in self.cuts})
         self.sizes = sizes
         self.summed = summed_paths(self.graph, choices)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """By the order of a derivative of the estimate, from 2 on: why it is refused, if it is."""
+        twice = self.missed_twice
+        if twice and self.order < 2:
+            twice = f"{twice}; where they exist, `order=2` splits draws at kinks"
+        return twice, self.missed_thrice
+
+    @property
+    def missed_thrice(self) -> str:
+        """No row says that a slope has no kinks, and no method claims more than two orders."""
+        sampled = [choice.name for choice in self.choices_by_draw if not choice.exact]
+        if not sampled:
+            return ""
+        known = "they are known to be right only where every draw is summed"
+        return f"no third derivatives: {known}, and `{sampled[0]}` is not"
 
     @cached_property
     def missed_twice(self) -> str:
@@ -121,8 +138,11 @@ class ObjectiveProgram:
         samples: int,
         state: BaselineState | None = None,
     ) -> Estimate:
-        """One estimate of the mean objective, by this many samples, or of its bound."""
-        steps = self.steps(params, data)
+        """One estimate of the mean objective, by this many samples, or of its bound.
+
+        Derivatives of it that would miss something are errors.
+        """
+        steps = self.steps(refused_from_second(params, self.missed), data)
         if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
         options = {
@@ -271,8 +291,6 @@ class Objectives:
         missed = self.objective(data, order).missed_twice
         if missed and order > 1:
             raise UsageError(missed)
-        if missed:
-            params = differentiable_once(params, missed)
         found: jax.Array = self._run("surrogate", key, params, {}, data, samples, order)[0]
         verify_estimates(self.functions.graph, {"the objective": found})
         return found
@@ -313,17 +331,12 @@ class Objectives:
         return [node.name for node in graph.of_kind(Kind.INPUT) if node.name in above]
 
 
-def differentiable_once(params: Values, missed: str) -> Values:
-    """The same values; a second derivative by them is an error that says what it would miss."""
-    leaves, tree = jax.tree.flatten(params)
+def refused_from_second(params: Mapping[str, Any], missed: Sequence[str]) -> Values:
+    """The same values; a derivative by them of second or higher order is an error, or is right.
 
-    @jax.custom_jvp
-    def one(*leaves: Any) -> Any:
-        return jax.numpy.ones(())
-
-    @one.defjvp
-    def twice(values: Any, tangents: Any) -> Any:
-        raise UsageError(f"{missed}; where they exist, `order=2` splits draws at kinks")
+    `missed` has what those of each order would miss; the last of these holds for all above.
+    """
+    leaves, tree = jax.tree.flatten(dict(params))
 
     @jax.custom_jvp
     def same(*leaves: Any) -> Any:
@@ -331,11 +344,30 @@ def differentiable_once(params: Values, missed: str) -> Values:
 
     @same.defjvp
     def once(values: Any, tangents: Any) -> Any:
-        factor = one(*values)
+        factor = 1 + _nothing(missed)(*values)
         return same(*values), tuple(tangent * factor.astype(tangent.dtype) for tangent in tangents)
 
     kept: Values = jax.tree.unflatten(tree, same(*map(jax.numpy.asarray, leaves)))
     return kept
+
+
+def _nothing(missed: Sequence[str]) -> Callable[..., Any]:
+    """0, whose first derivative is 0, or the error that is the first of these; and so on."""
+
+    @jax.custom_jvp
+    def nothing(*leaves: Any) -> Any:
+        return jax.numpy.zeros((), leaves[0].dtype)
+
+    @nothing.defjvp
+    def slope(values: Any, tangents: Any) -> Any:
+        if missed[0]:
+            raise UsageError(missed[0])
+        further = _nothing(missed[1:] or missed)
+        # Linear in the tangents, or it would be no part of what is transposed.
+        moved = sum(jax.numpy.sum(tangent) for tangent in tangents)
+        return nothing(*values), (moved * further(*values)).astype(values[0].dtype)
+
+    return nothing
 
 
 def _compile(objective: ObjectiveProgram, name: str) -> Callable[..., Any]:

@@ -22,6 +22,11 @@ from dpc.dsl.record import Record
 ORDERS = frozenset({"gt", "lt", "ge", "le", "lt_to", "le_to"})
 ROUNDINGS = frozenset({"floor", "ceil", "round", "sign", "argmax", "argmin"})
 BITS = frozenset({"bitcast_convert_type", "nextafter", "reduce_precision"})
+CONTINUOUS_NAMES = """
+    max min abs clamp reduce_max reduce_min cummax cummin sqrt cbrt asin acos acosh
+"""
+CONTINUOUS = frozenset(CONTINUOUS_NAMES.split())
+"""Decide, but do not jump themselves: their results have kinks where decisions change."""
 INLINED = {
     "jit": "jaxpr",
     "pjit": "jaxpr",

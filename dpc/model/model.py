@@ -519,15 +519,19 @@ class Model:
     ) -> Array:
         """An estimate of E[objective] whose derivatives, up to this order, estimate its own.
 
-        Higher ones do so too, or are an error: for them draws are split at kinks as well as at
-        jumps. `samples` are drawn of the whole program, besides those that single draws ask for.
+        For order 2 draws are split at kinks as well as at jumps. A second derivative of order 1
+        that would miss something is an error, and so is a third one unless all draws are summed.
+        `samples` are drawn of the whole program, besides those that single draws ask for.
         """
         return self.objectives.surrogate(key, params, data or {}, samples, order)
 
     def value_and_grad(
         self, key: Any, params: Values, data: Given = None, samples: int | None = None
     ) -> tuple[Array, Values]:
-        """Estimates of E[objective] and of its gradient by every parameter."""
+        """Estimates of E[objective] and of its gradient by every parameter.
+
+        They can be differentiated once more where the second derivative would miss nothing.
+        """
         return self.estimate(key, params, {}, data, samples)[:2]
 
     def estimate(

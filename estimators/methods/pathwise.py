@@ -25,12 +25,36 @@ class Pathwise(Method):
     name: ClassVar[str] = "pathwise"
 
     def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        return Points(jax.tree.map(lambda x: x[None], dist.rsample(key)))
+        return Points(jax.tree.map(lambda x: x[None], _path(dist, key)))
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
         reason = "its draws are no differentiable function of its parameters"
-        return "" if dist.has_rsample else reason
+        return "" if _has_path(dist) else reason
+
+
+DIFFERENTIABLE = (
+    numpyro_dist.Levy,
+    numpyro_dist.Wishart,
+    numpyro_dist.WishartCholesky,
+    numpyro_dist.InverseWishart,
+    numpyro_dist.InverseWishartCholesky,
+)
+"""What `sample` draws by a path though NumPyro does not say so, and `rsample` raises.
+
+The matrices are drawn by Bartlett's decomposition, whose gamma draws JAX differentiates by the
+degrees of freedom.
+"""
+
+
+def _has_path(dist: Distribution) -> bool:
+    return dist.has_rsample or isinstance(peeled(dist), DIFFERENTIABLE)
+
+
+def _path(dist: Distribution, key: Array) -> Array:
+    """A draw, as a differentiable function of the parameters."""
+    path: Array = dist.rsample(key) if dist.has_rsample else dist.sample(key)
+    return path
 
 
 CENTRES: dict[type, Callable[[Distribution], Array]] = {

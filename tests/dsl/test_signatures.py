@@ -21,6 +21,7 @@ from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_name
 from dpc.dsl.library.notation import DOMAIN_WORDS, ParamSpec, Signature, TypeSpec
 from dpc.dsl.library.rows import Distribution
+from dpc.estimators.methods.pathwise import Pathwise
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
 
@@ -507,6 +508,43 @@ def test_a_reparametrised_draw_moves_with_each_parameter(row: Distribution) -> N
     values = draw_arguments(row)
     for param in row.signature.params:
         assert param.type.domain == "dim" or passes_gradient(row, values, param.name)
+
+
+MOVES, SHIFT = 4000, 0.02
+
+
+def shifted(value: np.ndarray, shift: jax.Array | float) -> jax.Array:
+    """Numbers all move alike; a matrix of any kind stays one when it is multiplied."""
+    return value * (1 + shift) if np.ndim(value) > 1 else value + shift
+
+
+def mean_and_error(values: jax.Array) -> tuple[np.ndarray, np.ndarray]:
+    return np.mean(values, 0), np.std(values, 0) / np.sqrt(len(values))
+
+
+@by_text([row for row in CONTINUOUS if row.reparametrised], slow=differentiates_long)
+def test_the_path_of_a_reparametrised_draw_moves_as_its_mean_does(row: Distribution) -> None:
+    """Against a difference with common noise, of a bounded function: not all have a mean."""
+    values = draw_arguments(row)
+    weights = np.cos(np.arange(1, 1 + np.prod(shape(row.signature.result), dtype=int)))
+    keys = jax.random.split(jax.random.key(1), MOVES)
+    for param in row.signature.params:
+        if param.type.domain == "dim":
+            continue
+
+        def value(shift: jax.Array | float, key: jax.Array, name: str = param.name) -> jax.Array:
+            law = construct(row, {**values, name: shifted(values[name], shift)})
+            (path,) = Pathwise().points(key, law, ()).values
+            return jax.numpy.tanh(jax.numpy.ravel(path) @ weights)
+
+        def both(key: jax.Array, value: Callable[..., jax.Array] = value) -> tuple[jax.Array, ...]:
+            difference = (value(SHIFT, key) - value(-SHIFT, key)) / (2 * SHIFT)
+            return jax.jvp(lambda s: value(s, key), (0.0,), (1.0,))[1], difference
+
+        assert not Pathwise.refusal(construct(row, values))
+        path, difference = jax.jit(jax.vmap(both))(keys)
+        off, error = mean_and_error(path - difference)
+        assert abs(off) < 5 * error + 0.01, param.name
 
 
 def test_what_is_not_reparametrised_is_discrete_or_drawn_by_rejection() -> None:

@@ -26,6 +26,7 @@ x[i in N] ~ Normal(t, 1)
 minimize f(x)
 """
 WEIGHTS = np.random.default_rng(0).normal(size=(4, 4))
+WIDE = np.random.default_rng(1).normal(size=(4, 64))
 
 JUMPS: list[Callable[[Any], Any]] = [
     lambda x: jnp.where(x > 105, 1.0, 0.0),
@@ -50,6 +51,11 @@ JUMPS: list[Callable[[Any], Any]] = [
     jnp.log,
     lambda x: jnp.argmax(jnp.array([x, 0.3])) * 1.0,
     lambda x: lax.fori_loop(0, 3, lambda i, s: s + jnp.floor(s), x),
+    lambda x: x + jax.nn.relu(x - 50) * (jnp.floor(x / 4) - x / 4),
+    lambda x: jnp.exp(-((x - 40) ** 2) / 2) * (jnp.sin(x) > 0),
+    lambda x: jnp.exp(-((x - 40) ** 2) / 2) * jnp.floor(jnp.clip(x, -100, 100)),
+    lambda x: jnp.exp(-((x - 40) ** 2) / 2) / jnp.sin(x),
+    lambda x: (x - 41) / jnp.sqrt((x - 41) ** 2),
 ]
 KINKS: list[Callable[[Any], Any]] = [
     jnp.abs,
@@ -63,6 +69,12 @@ KINKS: list[Callable[[Any], Any]] = [
     lambda x: lax.fori_loop(0, 3, lambda i, s: jnp.abs(s - 1), x),
     jax.nn.relu,
     jax.nn.leaky_relu,
+    lambda x: jnp.abs(jnp.sin(x)),
+    lambda x: jnp.sqrt(jnp.sin(x) ** 2),
+    lambda x: jnp.arccos(jnp.cos(x)),
+    lambda x: jax.nn.relu(x - 500) + jnp.abs(x + 20),
+    lambda x: jnp.sqrt((x - 40) ** 2),
+    lambda x: jnp.exp(x) + jax.nn.leaky_relu(x - 800),
 ]
 SMOOTH: list[Callable[[Any], Any]] = [
     jnp.sin,
@@ -75,9 +87,13 @@ SMOOTH: list[Callable[[Any], Any]] = [
     lambda x: jax.nn.softmax(jnp.array([x, 0.3]))[0],
     lambda x: 1 / (1 + x**2),
     lambda x: jnp.sqrt(x * x + 1),
+    lambda x: x / (2 + jnp.sin(x)),
+    lambda x: jnp.log(1.5 + jnp.sin(x) * jnp.cos(3 * x)),
 ]
 NETWORKS: list[tuple[str, Callable[[Any], Any]]] = [
     ("kink", lambda x: jnp.sum(jax.nn.relu(jax.nn.relu(x @ WEIGHTS) @ WEIGHTS))),
+    ("kink", lambda x: jnp.sum(jax.nn.leaky_relu(jax.nn.leaky_relu(x @ WIDE) @ WIDE.T))),
+    ("smooth", lambda x: jnp.sum(jax.nn.elu(x @ WIDE))),
     ("smooth", lambda x: jnp.sum(jax.nn.silu(x @ WEIGHTS) @ WEIGHTS)),
     ("smooth", lambda x: jax.nn.log_softmax(x @ WEIGHTS)[0]),
     ("smooth", lambda x: jax.nn.standardize(x @ WEIGHTS)[0]),
@@ -111,6 +127,26 @@ def test_a_jump_far_from_zero_weighs_the_score() -> None:
     moments = model.grad(samples=4000).estimates.gradient["t"]
     truth = stats.norm.pdf(105, 100, 10)
     assert abs(float(moments.mean) - truth) < SIGMAS * float(moments.error)
+
+
+def test_jumps_that_begin_far_from_zero_weigh_the_score() -> None:
+    """d E f(x) / d t is a difference of means over a fine grid of levels, with common levels."""
+    noise = 5 * stats.norm.ppf((np.arange(1_000_000) + 0.5) / 1_000_000)
+
+    def mean(t: float) -> float:
+        w = t + noise
+        return float(np.mean(w + np.maximum(w - 50, 0) * (np.floor(w / 4) - w / 4)))
+
+    truth = (mean(60.1) - mean(59.9)) / 0.2
+
+    def tiers(w: Any) -> Any:
+        return w + jax.nn.relu(w - 50) * (jnp.floor(w / 4) - w / 4)
+
+    model = dpc.parse(TEXT.format(60, 5), f=tiers)
+    assert [choice.method for choice in model.estimator_choices()] == ["rloo"]
+    moments = model.grad(samples=4000).estimates.gradient["t"]
+    assert abs(float(moments.mean) - truth) < SIGMAS * float(moments.error)
+    assert truth == pytest.approx(0.5112, abs=0.002)
 
 
 def test_a_kink_has_no_second_derivative() -> None:

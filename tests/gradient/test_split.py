@@ -269,6 +269,66 @@ def test_a_second_derivative_that_would_miss_a_kink_is_an_error() -> None:
     assert np.isfinite(twice["t"]["t"])
 
 
+MISSED_TWICE = [
+    "x ~ Normal(t, 1)\nminimize abs(x)\n",
+    "x ~ Laplace(t, 1) with grad=rloo\nminimize x^2\n",
+    "x ~ Normal(0, 1)\ny ~ Normal(0, 1)\nminimize if y > t and y > x then 1 else 0\n",
+    "x ~ Uniform(0, 1)\ny ~ Uniform(0, 1)\nminimize if x + y > 1 + t then 1 else 0\n",
+]
+
+
+def derivatives(model: dpc.Model, of: str, samples: int = 2) -> Callable[[Any], Any]:
+    """The first derivative of an estimate of the mean, as a function of parameters."""
+    key = jax.random.key(0)
+    if of == "surrogate":
+        return jax.grad(lambda p: model.surrogate(key, p, samples=samples))
+    if of == "value_and_grad":
+        return lambda p: model.value_and_grad(key, p, samples=samples)[1]
+    return lambda p: model.estimate(key, p, {}, samples=samples)[1]
+
+
+@pytest.mark.parametrize("of", ["surrogate", "value_and_grad", "estimate"])
+@pytest.mark.parametrize("text", MISSED_TWICE)
+def test_a_gradient_whose_derivative_would_miss_something_has_none(text: str, of: str) -> None:
+    first = derivatives(dpc.parse(f"param t : real = 0.4\n{text}"), of)
+    at = {"t": jnp.asarray(0.4)}
+    assert np.isfinite(first(at)["t"])
+    for differentiate in (jax.jacfwd, jax.jacrev):
+        with pytest.raises(UsageError, match="no second derivatives"):
+            differentiate(first)(at)
+
+
+def test_where_nothing_is_missed_a_gradient_has_a_derivative() -> None:
+    """The mean of t x^2 is t^3 + t, with the second derivative 6 t."""
+    model = dpc.parse("param t : real = 0.4\nx ~ Normal(t, 1)\nminimize t * x^2\n")
+    at = {"t": jnp.asarray(0.4)}
+    for of in ("surrogate", "value_and_grad"):
+        second = jax.jacfwd(derivatives(model, of, 40_000))(at)["t"]["t"]
+        assert float(second) == pytest.approx(2.4, abs=0.1)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("third", [jax.jacfwd, jax.jacrev])
+def test_third_derivatives_of_samples_are_refused(order: int, third: Any) -> None:
+    """The slope of `huber` has a kink, which no fact of a function says."""
+    model = dpc.parse("param t : real = 0.4\nx ~ Normal(t, 1)\nminimize huber(x)\n")
+    second = jax.hessian(lambda p: model.surrogate(jax.random.key(0), p, order=order))
+    at = {"t": jnp.asarray(0.4)}
+    assert np.isfinite(second(at)["t"]["t"])
+    with pytest.raises(UsageError, match="no third derivatives"):
+        third(second)(at)
+
+
+def test_third_derivatives_of_sums_are_exact() -> None:
+    """The mean of x t^2 is t^3."""
+    model = dpc.parse(
+        "param t : real(lower=0, upper=1) = 0.4\nx ~ Bernoulli(t)\nminimize x * t^2\n"
+    )
+    third = jax.jacrev(jax.hessian(lambda p: model.surrogate(jax.random.key(0), p)))
+    found = third({"t": jnp.asarray(0.4)})["t"]["t"]["t"]
+    np.testing.assert_allclose(found, 6.0, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [

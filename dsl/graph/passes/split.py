@@ -5,6 +5,7 @@ level within the side. What jumped is now a function of the side, which is finit
 is a smooth function of noise, of D's arguments and of c. Several cuts make several sides. A kink
 is split the same way where second derivatives are wanted; and there, too, the cuts of one draw have
 kinks in earlier draws, where they pass each other or an end of the support: so those are split.
+Where first derivatives are enough, such turns are only found, as second ones would miss them.
 """
 
 from __future__ import annotations
@@ -86,9 +87,11 @@ def split(graph: Graph, costs: Sequence[Cost], names: Iterable[str], kinks: bool
     splitter.everything(costs)
     splitter.find_cuts_of_cuts()
     if kinks:
-        splitter.find_turns_of_cuts()
+        splitter.split_at_turns()
     splitter.is_final = True
     nodes, changed = splitter.everything(costs)
+    if not kinks:
+        splitter.find_turns()
     unchanged = Split(graph, tuple(core for core, _ in costs), {})
     # A comparison may have been decided without any cut.
     if (tuple(nodes), tuple(changed)) == (graph.nodes, unchanged.costs):
@@ -149,7 +152,13 @@ class _Splitter:
             for cut in new:
                 self.visit(cut)
 
-    def find_turns_of_cuts(self) -> None:
+    def find_turns(self) -> None:
+        """Where nothing is split at turns, a second derivative would miss all of them."""
+        self.turns = [
+            (name, arithmetic("subtract", cut, other)) for name, cut, other in self.pairs()
+        ]
+
+    def split_at_turns(self) -> None:
         """Draws above are split where the cuts of one pass each other, or an end of its support."""
         seen: list[tuple[str, c.Core, c.Core]] = []
         while new := [pair for pair in self.pairs() if pair not in seen]:
