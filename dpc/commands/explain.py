@@ -1,13 +1,14 @@
 """dpc explain: an error code, a function, a distribution, or a list of them."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dpc.dsl.codes import all_codes, chapters, format_code
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import all_functions, functions_by_name
-from dpc.dsl.library.questions import QUESTIONS
+from dpc.dsl.library.questions import QUESTIONS, QuestionRow
+from dpc.dsl.library.rows import FunctionRow
 from dpc.exits import OK, UsageError
 
 
@@ -31,10 +32,9 @@ def explain(word: str) -> str:
         return format_code(all_codes()[word.upper()])
     if word in distributions_by_name():
         return "\n\n".join(_explain_distribution(row.text) for row in distributions_by_name()[word])
-    functions = [*functions_by_name().get(word, ())]
     asked = [QUESTIONS[word]] if word in QUESTIONS else []
-    if functions or asked:
-        return "\n".join(f"{row.text}\n  {row.doc}" for row in [*functions, *asked])
+    if word in functions_by_name() or asked:
+        return _forms([*functions_by_name().get(word, ()), *asked])
     known = [*all_codes(), *distributions_by_name(), *functions_by_name(), *QUESTIONS, *LISTS]
     raise UsageError(f"nothing is called {word}. {did_you_mean(word, known)}".rstrip())
 
@@ -50,6 +50,10 @@ def _explain_distribution(text: str) -> str:
     return f"{row.text}\n  {row.doc}\n  {kind}; {path}\n  NumPyro: {row.numpyro}"
 
 
+def _forms(rows: Sequence[FunctionRow | QuestionRow]) -> str:
+    return "\n".join(f"{row.text}\n  {row.doc}" for row in rows)
+
+
 def _list_codes() -> str:
     return "\n\n".join(
         f"{title}\n" + "\n".join(f"  {code.code}  {code.title}" for code in codes)
@@ -60,7 +64,5 @@ def _list_codes() -> str:
 LISTS: dict[str, Callable[[], str]] = {
     "codes": _list_codes,
     "distributions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in DISTRIBUTIONS),
-    "functions": lambda: "\n".join(
-        f"{row.text}\n  {row.doc}" for row in [*all_functions(), *QUESTIONS.values()]
-    ),
+    "functions": lambda: _forms([*all_functions(), *QUESTIONS.values()]),
 }

@@ -40,7 +40,6 @@ class LibraryRow(Record):
     """One form of something that can be called, as its signature is written."""
 
     text: str
-    doc: str = ""
 
     @property
     def name(self) -> str:
