@@ -19,6 +19,7 @@ from dpc.dsl.library import (
     functions_smooth,
 )
 from dpc.dsl.library.notation import DOMAIN_WORDS
+from dpc.dsl.library.questions import QUESTIONS, QuestionRow
 from dpc.dsl.library.rows import Distribution, FunctionRow
 
 FOLDER = Path(__file__).parent
@@ -122,13 +123,15 @@ def functions_page() -> str:
     sections = [
         f"## {title}\n\n{_function_table(rows)}" for title, rows in FUNCTION_SECTIONS.items()
     ]
-    return _page("# Functions", intro, _legend(), *sections)
+    asked = "## Asked of a distribution `D`\n\n" + _function_table(QUESTIONS.values())
+    return _page("# Functions", intro, _legend(), *sections, asked)
 
 
-def _function_table(rows: Iterable[FunctionRow]) -> str:
-    lines = [
-        f"| {_code(row.text)} | {_cell(row.doc)}{' *(hard)*' if row.hard else ''} |" for row in rows
-    ]
+def _function_table(rows: Iterable[FunctionRow | QuestionRow]) -> str:
+    lines = []
+    for row in rows:
+        note = " *(hard)*" if isinstance(row, FunctionRow) and row.hard else ""
+        lines.append(f"| {_code(row.text)} | {_cell(row.doc)}{note} |")
     return "\n".join(["| function | meaning |", "|---|---|", *lines])
 
 
