@@ -8,7 +8,8 @@ from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import all_functions, functions_by_name
 from dpc.dsl.library.questions import QUESTIONS, QuestionRow
-from dpc.dsl.library.rows import FunctionRow
+from dpc.dsl.library.rows import Distribution, FunctionRow
+from dpc.dsl.library.wrappers import WRAPPERS, WrapperRow
 from dpc.exits import OK, UsageError
 
 
@@ -32,10 +33,19 @@ def explain(word: str) -> str:
         return format_code(all_codes()[word.upper()])
     if word in distributions_by_name():
         return "\n\n".join(_explain_distribution(row.text) for row in distributions_by_name()[word])
+    if word in WRAPPERS:
+        return _forms([WRAPPERS[word]])
     asked = [QUESTIONS[word]] if word in QUESTIONS else []
     if word in functions_by_name() or asked:
         return _forms([*functions_by_name().get(word, ()), *asked])
-    known = [*all_codes(), *distributions_by_name(), *functions_by_name(), *QUESTIONS, *LISTS]
+    known = [
+        *all_codes(),
+        *distributions_by_name(),
+        *functions_by_name(),
+        *QUESTIONS,
+        *WRAPPERS,
+        *LISTS,
+    ]
     raise UsageError(f"nothing is called {word}. {did_you_mean(word, known)}".rstrip())
 
 
@@ -50,7 +60,7 @@ def _explain_distribution(text: str) -> str:
     return f"{row.text}\n  {row.doc}\n  {kind}; {path}\n  NumPyro: {row.numpyro}"
 
 
-def _forms(rows: Sequence[FunctionRow | QuestionRow]) -> str:
+def _forms(rows: Sequence[Distribution | FunctionRow | QuestionRow | WrapperRow]) -> str:
     return "\n".join(f"{row.text}\n  {row.doc}" for row in rows)
 
 
@@ -63,6 +73,6 @@ def _list_codes() -> str:
 
 LISTS: dict[str, Callable[[], str]] = {
     "codes": _list_codes,
-    "distributions": lambda: "\n".join(f"{row.text}\n  {row.doc}" for row in DISTRIBUTIONS),
+    "distributions": lambda: _forms([*DISTRIBUTIONS, *WRAPPERS.values()]),
     "functions": lambda: _forms([*all_functions(), *QUESTIONS.values()]),
 }

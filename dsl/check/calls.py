@@ -22,6 +22,7 @@ from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
 from ..library.functions import functions_by_name
 from ..library.questions import QUESTIONS
 from ..library.rows import Distribution
+from ..library.wrappers import WRAPPERS
 from ..source import Span
 from .context import Context
 from .matching import CallArgument, Misfit, RowMatch, match_row
@@ -245,7 +246,7 @@ def _report_unknown_distribution(name: str, span: Span, ctx: Context) -> None:
         ctx.error("E0401", f"`{name}` is not a distribution", span, help)
         return
     help = _name_elsewhere(name, DISTRIBUTIONS_ELSEWHERE)
-    help = help or did_you_mean(name, distributions_by_name())
+    help = help or did_you_mean(name, [*distributions_by_name(), *WRAPPERS])
     help = help or "`dpc explain distributions` lists them"
     ctx.error_once("E0401", f"there is no distribution `{name}`", name, span, help)
 

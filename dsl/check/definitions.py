@@ -11,11 +11,11 @@ from ..graph.breaks import is_soft
 from ..graph.typed import Cut, Definition, Piece, cut_axis, interval
 from ..library.distributions import distributions_by_name
 from ..text import syntax as s
-from .calls import infer_distribution
 from .context import Context
 from .declared import resolve_type
-from .expressions import bind_all, given_arguments, infer, infer_where, join_types, without_bounds
+from .expressions import bind_all, infer, infer_where, join_types, without_bounds
 from .indexing import check_index
+from .laws import infer_law
 from .matching import DOMAINS, show_kind
 from .modules import FlatStmt, binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
@@ -178,10 +178,7 @@ def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) ->
         help = "write a distribution, as in `x ~ Normal(0, 1)`, or `=` for a value"
         ctx.error("E0401", "this is not a distribution", distribution.span, help=help)
         return None
-    given = given_arguments(distribution.arguments, ctx)
-    name = distribution.function
-    named_dim = dim if isinstance(dim, t.Dim) else None
-    law = infer_distribution(name.name, given, distribution.span, name.span, named_dim, ctx)
+    law = infer_law(distribution, dim if isinstance(dim, t.Dim) else None, ctx)
     return law and within_range(law, statement.target.name.name, types, ctx)
 
 

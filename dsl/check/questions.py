@@ -10,14 +10,15 @@ from math import inf
 
 from ..graph import core as c
 from ..graph import types as t
-from ..library.distributions import DISTRIBUTIONS, distributions_by_name
+from ..library.distributions import DISTRIBUTIONS
 from ..library.functions import functions_by_name
 from ..library.questions import QUESTIONS, QuestionRow
 from ..library.rows import why_not
 from ..source import Span
 from ..text import syntax as s
-from .calls import infer_distribution, require_type
+from .calls import require_type
 from .context import Context
+from .laws import infer_law, is_distribution
 
 
 def is_question(expr: s.Call, ctx: Context) -> bool:
@@ -26,12 +27,7 @@ def is_question(expr: s.Call, ctx: Context) -> bool:
     if name not in QUESTIONS or ctx.symbol(name):
         return False
     first = expr.arguments[0].value if expr.arguments else None
-    return name not in functions_by_name() or _is_distribution(first, ctx)
-
-
-def _is_distribution(expr: s.Expr | None, ctx: Context) -> bool:
-    name = expr.function.name if isinstance(expr, s.Call) else ""
-    return name in distributions_by_name() and not ctx.symbol(name)
+    return name not in functions_by_name() or is_distribution(first, ctx)
 
 
 def infer_question(expr: s.Call, ctx: Context) -> c.Core:
@@ -64,15 +60,11 @@ def _example(row: QuestionRow) -> str:
 
 
 def _infer_law(expr: s.Expr, row: QuestionRow, ctx: Context) -> c.Law | None:
-    from .expressions import given_arguments
-
-    if not isinstance(expr, s.Call):
-        help = f"write it with its arguments, as in `{_example(row)}`"
-        ctx.error("E0401", "this is not a distribution", expr.span, help)
-        return None
-    given = given_arguments(expr.arguments, ctx)
-    name = expr.function
-    return infer_distribution(name.name, given, expr.span, name.span, None, ctx)
+    if isinstance(expr, s.Call):
+        return infer_law(expr, None, ctx)
+    help = f"write it with its arguments, as in `{_example(row)}`"
+    ctx.error("E0401", "this is not a distribution", expr.span, help)
+    return None
 
 
 def _infer_value(expr: s.Expr, row: QuestionRow, law: c.Law, ctx: Context) -> c.Core | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import ceil, floor, isfinite
 
 from ..graph import core as c
@@ -28,15 +28,40 @@ def within_range(law: c.Law, name: str, declared: Iterable[t.Type], ctx: Context
     ends = {"at_least": low} if low > lowest else {}
     if high < highest:
         ends["at_most"] = high
-    return _cut(law, ends, (low, high)) if (low, high) != law.type.bounds else law
+    numbers = {name: c.Const(law.span, t.REAL, end) for name, end in ends.items()}
+    return _cut(law, numbers, (low, high)) if (low, high) != law.type.bounds else law
 
 
-def _cut(law: c.Law, ends: dict[str, float], bounds: Interval) -> c.Law:
+def truncated(law: c.Law, ends: dict[str, c.Core], ctx: Context) -> c.Law | None:
+    """The distribution between ends that are expressions: `Truncated(D, lower=, upper=)`."""
+    if law.is_truncated:
+        help = "give both ends at once: `Truncated(D, lower=0, upper=1)`"
+        ctx.error("E0415", f"{law.name} is cut to a range twice", law.span, help)
+        return None
+    low, high = _support(law)
+    if "lower" in ends:
+        low = max(low, ends["lower"].type.bounds[0])
+    if "upper" in ends:
+        high = min(high, ends["upper"].type.bounds[1])
+    if not law.facts.can_be_truncated:
+        message = f"{law.name} cannot be cut to a range"
+        ctx.error("E0415", message, law.span, _that_can_be_cut(law))
+        return None
+    if low >= high:
+        message = f"no draw of {law.name} lies between these ends"
+        ctx.error("E0415", message, law.span, "change an end, or the distribution")
+        return None
+    return _cut(law, {RANGE_NAMES[name]: end for name, end in ends.items()}, (low, high))
+
+
+RANGE_NAMES = {"lower": "at_least", "upper": "at_most"}
+
+
+def _cut(law: c.Law, ends: Mapping[str, c.Core], bounds: Interval) -> c.Law:
     low, high = bounds
-    numbers = tuple((name, c.Const(law.span, t.REAL, end)) for name, end in ends.items())
     return law.replace(
         row=truncated_text(law.row, ends) if ends else law.row,
-        arguments=(*law.arguments, *numbers),
+        arguments=(*law.arguments, *ends.items()),
         type=law.type.replace(domain=law.type.domain.replace(lower=low, upper=high)),
     )
 
@@ -57,11 +82,13 @@ def _misfit(law: c.Law, wanted: t.Type) -> tuple[str, str]:
         return f"no draw of {law.name} lies there", "change the range, or the distribution"
     if law.facts.can_be_truncated:
         return "", ""
-    whole = law.type.whole
-    rows = [row for row in DISTRIBUTIONS if row.can_be_truncated and row.discrete == whole]
-    names = ", ".join(sorted({row.name for row in rows}))
-    help = f"take the range away, or draw from one that can be cut: {names}"
+    help = f"take the range away, or {_that_can_be_cut(law)}"
     return f"{law.name} cannot be cut to a range", help
+
+
+def _that_can_be_cut(law: c.Law) -> str:
+    rows = [r for r in DISTRIBUTIONS if r.can_be_truncated and r.discrete == law.type.whole]
+    return f"draw from one that can be cut: {', '.join(sorted({row.name for row in rows}))}"
 
 
 def _is_range(law: c.Law, wanted: t.Type) -> bool:

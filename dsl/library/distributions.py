@@ -60,16 +60,17 @@ def truncated_text(text: str, ends: Iterable[str]) -> str:
 
 
 def _truncated(row: Distribution, text: str) -> Distribution:
-    """What still holds of a distribution within constant ends; above all, that it is one."""
+    """What still holds of a distribution within other ends; above all, that it is one."""
     kind = "TruncatedCount" if row.discrete else "Truncated"
     ends = [f"{word}={end}" for end, word in RANGE_ENDS.items() if f", {end}: real" in text]
     tails = [f"tails={row.tails}"] if row.tails else []
+    moving = tuple(end for end in RANGE_ENDS if f", {end}: real" in text)
     return Distribution(
         text,
         f"{kind}({', '.join([row.numpyro, *ends, *tails])})",
         f"{row.doc}, cut to a range",
         reparametrised=row.reparametrised,
-        edges=row.edges,
+        edges=(*row.edges, *moving),
         kinked=row.kinked,
         cdf=True,
         quantile=not row.discrete,
