@@ -2,8 +2,8 @@
 
 argmax[k] (a[k] + s g[k])  with g[k] ~ Gumbel(m[k], b)  is  Categorical(logits=(a[k] + s m[k]) / (s
 b)), where s > 0 and b are the same for all k, and the noise is read nowhere else. So is the argmin
-of the negative. In a plate the noise has the indices of the plate before k. A condition on k, and on
-what is not drawn, is a mask: the logits are -infinity where it does not hold.
+of the negative. In a plate the noise has the indices of the plate before k. A condition on k and on
+what is not drawn is a mask: the logits are -infinity where it does not hold.
 """
 
 from __future__ import annotations

@@ -116,6 +116,27 @@ def _hard_threshold(core: c.Apply, x: c.Core, threshold: c.Core | None = None) -
     return _choose(core, "greater", x, end, x, inner)
 
 
+def _elu(core: c.Apply, x: c.Core, alpha: c.Core | None = None) -> c.Core:
+    below = arithmetic("multiply", alpha or number(core, 1.0), applied("expm1", x))
+    return _choose(core, "greater", x, number(core, 0.0), x, below)
+
+
+def _soft_threshold(core: c.Apply, x: c.Core, threshold: c.Core | None = None) -> c.Core:
+    """x moved towards 0 by the threshold, or 0 within it."""
+    end = threshold or number(core, 1.0)
+    below, above = arithmetic("add", x, end), arithmetic("subtract", x, end)
+    inner = _choose(core, "less", x, negated(end), below, number(core, 0.0))
+    return _choose(core, "greater", x, end, above, inner)
+
+
+def _sparsesigmoid(core: c.Apply, x: c.Core) -> c.Core:
+    """(x + 1) / 2 from -1 to 1, 0 below, 1 above."""
+    rising = arithmetic("multiply", number(core, 0.5), arithmetic("add", x, number(core, 1.0)))
+    ends = [number(core, end) for end in (-1.0, 0.0, 1.0)]
+    inner = _choose(core, "greater", x, ends[2], ends[2], rising)
+    return _choose(core, "less", x, ends[0], ends[1], inner)
+
+
 Rule = Callable[..., "c.Core | None"]
 _JUMPS: dict[str, Rule] = {"sign": _sign, "step": _step, "hard_threshold": _hard_threshold}
 _KINKS: dict[str, Rule] = {
@@ -125,6 +146,9 @@ _KINKS: dict[str, Rule] = {
     "min": _min,
     "clip": _clip,
     "leaky_relu": _leaky_relu,
+    "elu": _elu,
+    "soft_threshold": _soft_threshold,
+    "sparsesigmoid": _sparsesigmoid,
 }
 
 
@@ -376,7 +400,7 @@ def _within_1(x: c.Core) -> c.Core:
     return c.Apply(x.span, REAL, "clip", ends, functions_by_name()["clip"][0].text)
 
 
-_INTO_DOMAIN = {"sqrt": _not_below_0, "asin": _within_1, "acos": _within_1}
+_INTO_DOMAIN: dict[str, Callable[[c.Core], c.Core]] = {"sqrt": _not_below_0, "asin": _within_1, "acos": _within_1}
 
 
 def _without_inverse(function: str, left: c.Apply, right: c.Core) -> Comparison:
@@ -387,7 +411,8 @@ def _without_inverse(function: str, left: c.Apply, right: c.Core) -> Comparison:
         raise Unsolved
     if name != "power":
         word = FLIPPED[function] if name in FALLING else function
-        return word, inner, applied(name, _INTO_DOMAIN.get(name, lambda x: x)(right))
+        into_domain = _INTO_DOMAIN.get(name)
+        return word, inner, applied(name, into_domain(right) if into_domain else right)
     exponent = left.arguments[1][1]
     if not isinstance(exponent, c.Const):
         raise Unsolved

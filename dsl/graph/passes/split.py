@@ -403,7 +403,12 @@ class _Splitter:
         if mentions(exponent, target):
             raise Unsolved
         cut = root_of_positive(right, exponent)
-        return self.crossed(span, function, base, exponent, cut, fuel)
+        ways = [self.solve(span, f, base, cut, fuel - 1) for f in (function, FLIPPED[function])]
+        lower, upper = bounds_of(exponent)
+        if lower >= 0 or upper < 0:
+            return ways[0 if lower >= 0 else 1]
+        rises = self.solve(span, "greater_equal", exponent, number(exponent, 0.0), fuel - 1)
+        return c.If(span, BOOL, rises, *ways)
 
     def crossed(
         self, span: Span, function: str, top: c.Core, bottom: c.Core, right: c.Core, fuel: int
