@@ -400,7 +400,11 @@ def _within_1(x: c.Core) -> c.Core:
     return c.Apply(x.span, REAL, "clip", ends, functions_by_name()["clip"][0].text)
 
 
-_INTO_DOMAIN: dict[str, Callable[[c.Core], c.Core]] = {"sqrt": _not_below_0, "asin": _within_1, "acos": _within_1}
+_INTO_DOMAIN: dict[str, Callable[[c.Core], c.Core]] = {
+    "sqrt": _not_below_0,
+    "asin": _within_1,
+    "acos": _within_1,
+}
 
 
 def _without_inverse(function: str, left: c.Apply, right: c.Core) -> Comparison:
