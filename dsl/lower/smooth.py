@@ -118,19 +118,24 @@ def _tests(
 ) -> Iterator[Iterable[c.Core]]:
     """Operations on the inputs that break: each has its own places, kept apart however close."""
     names = {i.name for i in inputs}
-    found = [x for x in dict.fromkeys(_breaking_parts(body)) if _reads(x, names)]
-    hard = [x for x in found if jumps(x)]
+
+    def own(parts: Iterable[c.Core]) -> list[c.Core]:
+        return [x for x in dict.fromkeys(parts) if _reads(x, names)]
+
+    hard, bent = (own(_breaking_parts(body, kind)) for kind in ("jump", "kink"))
     often = [x for x in hard if isinstance(x, c.Apply) and x.function in ROUNDING]
+    # Two inputs take the square of all cuts: there they are few where nothing jumps.
+    is_one = len(inputs) == 1
     # What is compared may turn back and cross again close by: it is cut where it turns, too.
-    gaps = {x: gap for x in hard if (gap := _gap(x)) is not None}
-    yield [x for x in hard if x not in often and x not in gaps]
+    curved = own([*hard, *bent]) if is_one else hard
+    gaps = {x: gap for x in curved if (gap := _gap(x)) is not None}
+    compared = [x for x in own([*hard, *bent]) if jumps(x)]
+    yield [x for x in compared if x not in often and x not in gaps]
     yield often
     yield gaps
     yield gaps.values()
-    yield [x for x in found if not jumps(x)]
-    # Two inputs would take the square of these cuts.
-    steep = _steep_parts(body, float(options.get("scale", 1.0))) if len(inputs) == 1 else ()
-    yield [x for x in dict.fromkeys(steep) if _reads(x, names)]
+    yield [x for x in bent if not jumps(x)]
+    yield own(_steep_parts(body, float(options.get("scale", 1.0)))) if is_one else ()
 
 
 def _rule(options: Mapping[str, Any], inputs: int) -> tuple[int, float]:
@@ -200,20 +205,21 @@ def _reads(core: c.Core, names: set[str]) -> bool:
     return any(isinstance(x, c.Var) and x.name in names for x in c.walk(core))
 
 
-def _breaking_parts(core: c.Core) -> Iterator[c.Core]:
-    """What jumps or has a kink outside of loops and reductions, where every name has one value.
+def _breaking_parts(core: c.Core, kind: str) -> Iterator[c.Core]:
+    """What jumps, or has a kink, outside of loops and reductions, where every name has one value.
 
     A kink is where numbers are compared, if it can be written so.
     """
     if isinstance(core, c.Reduce | c.Build | c.Loop):
         return
     found = own_break(core)
-    branches = as_branches(core, kinks=True) if found and found[0] == "kink" else None
-    for part in conditions(branches) if branches else [core] if found else []:
-        yield part
-        yield from _each_side(part)
+    if found and found[0] == kind:
+        branches = as_branches(core, kinks=True) if kind == "kink" else None
+        for part in conditions(branches) if branches else [core]:
+            yield part
+            yield from _each_side(part)
     for part in c.parts(core):
-        yield from _breaking_parts(part)
+        yield from _breaking_parts(part, kind)
 
 
 def _steep_parts(core: c.Core, scale: float) -> Iterator[c.Core]:
