@@ -66,6 +66,8 @@ def element(core: c.Core, index: c.Core) -> c.Core:
                 for name, value in core.arguments
             )
             return core.replace(type=rest, arguments=arguments)
+    if isinstance(core, c.Stack) and isinstance(index, c.Const):
+        return core.items[int(index.value)]
     if isinstance(core, c.Build) and len(core.binders) == 1 and is_whole(core.binders[0]):
         return substitute(core.body, {core.binders[0].name: index})
     if isinstance(core, c.At):

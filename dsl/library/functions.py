@@ -36,7 +36,11 @@ OPERATORS: dict[str, FunctionRow] = {
 }
 """What the signs of the language mean."""
 
-INVERTED = ("exp", "sqrt", "logistic", "Phi", "tanh")
+INVERTED = (
+    *("exp", "expm1", "sqrt", "logistic", "Phi", "tanh", "erf", "erfc", "softplus"),
+    *("atan", "asin", "acos"),
+)
+"""Of which the inverse has ends, and is infinite beyond: `inverse_exp`, ..."""
 INSIDE = (
     FunctionRow("interval_masses(levels: real[K]) -> simplex[K+1]", "of the sides of cuts"),
     FunctionRow("sampled_masses(levels: real[K]) -> simplex[K+1]", "of sides that are drawn"),
@@ -45,6 +49,7 @@ INSIDE = (
     FunctionRow("is_true_above(is_above: bool, slope: real) -> bool", "whichever way it slopes"),
     FunctionRow("threshold(difference: real, slope: real) -> real", "where a line crosses"),
     FunctionRow("inverse_power(x: real, exponent: real) -> real", "of a power"),
+    FunctionRow("inverse_positive_power(x: real, exponent: real) -> real", "of a base above 0"),
     *(FunctionRow(f"inverse_{f}(x: real) -> real", f"of {f}") for f in INVERTED),
     FunctionRow("guarded(is_taken: bool, x: real) -> real", "x, a constant where it is not taken"),
 )

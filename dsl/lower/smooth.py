@@ -1,13 +1,14 @@
 """The mean of a statement over noise in its inputs: `with smooth(...)` (CF17, CV10)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..graph import core as c
-from ..graph.breaks import COMPARISONS, jumps
+from ..graph.breaks import COMPARISONS, jumps, own_break
 from ..graph.forms import compare
 from ..graph.inputs import noisy_inputs, noisy_names
 from ..graph.passes.smoothing import OTHER_RULE, PANELS
+from ..graph.passes.solve import as_branches, conditions
 from ..graph.substitute import exchange
 from ..graph.typed import Setting
 from ..graph.types import REAL
@@ -18,6 +19,14 @@ from .shapes import full
 
 ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "mod"})
 """These jump again and again: their jumps are looked for in finer cells."""
+BUMPS = {
+    **dict.fromkeys(("exp", "logistic", "tanh", "Phi", "erf", "erfc", "atan"), 0),
+    "softplus": 0,
+    "power": 0,
+    "divide": 1,
+}
+"""By the function, which of its arguments decides where a bump is that has no jump and no kink."""
+STEEP = 10.0
 CONTINUOUS = frozenset(
     {
         *("add", "subtract", "multiply", "negate", "max", "min", "abs", "relu", "sum", "mean"),
@@ -96,20 +105,37 @@ def lower_smooth(body: c.Core, setting: Setting, scope: Scope) -> Value:
         given = [mean, centres, const(len(axes)), scale, log_density, sampler, *counts, last]
     else:
         path = scope.needs.helper("integrated_mean")
-        # Hard operations on the inputs: each has its own jumps, kept apart however close they are.
-        names = {i.name for i in inputs}
-        hard = [x for x in dict.fromkeys(_hard_parts(body)) if _reads(x, names)]
-        often = [x for x in hard if isinstance(x, c.Apply) and x.function in ROUNDING]
-        # What is compared may turn back and cross again close by: it is cut where it turns, too.
-        gaps = {x: gap for x in hard if (gap := _gap(x)) is not None}
-        once = [x for x in hard if x not in often and x not in gaps]
-        groups = (once, often, [*gaps], [*gaps.values()])
-        tests = pack(pack(map(of_inputs, own)) for own in groups)
+        tests = pack(pack(map(of_inputs, own)) for own in _tests(body, inputs, options))
         panels, reach = _rule(options, len(inputs))
         windows = [noise.ends, _window(noise, noise.far, reach), _window(noise, noise.near, reach)]
         ends = [pack(map(const, window)) for window in windows]
         given = [mean, tests, centres, scale, log_density, *ends, const(panels)]
     return Value(call(path, *given), axes, rank)
+
+
+def _tests(
+    body: c.Core, inputs: list[_Input], options: Mapping[str, Any]
+) -> Iterator[Iterable[c.Core]]:
+    """Operations on the inputs that break: each has its own places, kept apart however close."""
+    names = {i.name for i in inputs}
+
+    def own(parts: Iterable[c.Core]) -> list[c.Core]:
+        return [x for x in dict.fromkeys(parts) if _reads(x, names)]
+
+    hard, bent = (own(_breaking_parts(body, kind)) for kind in ("jump", "kink"))
+    often = [x for x in hard if isinstance(x, c.Apply) and x.function in ROUNDING]
+    # Two inputs take the square of all cuts: there they are few where nothing jumps.
+    is_one = len(inputs) == 1
+    # What is compared may turn back and cross again close by: it is cut where it turns, too.
+    curved = own([*hard, *bent]) if is_one else hard
+    gaps = {x: gap for x in curved if (gap := _gap(x)) is not None}
+    compared = [x for x in own([*hard, *bent]) if jumps(x)]
+    yield [x for x in compared if x not in often and x not in gaps]
+    yield often
+    yield gaps
+    yield gaps.values()
+    yield [x for x in bent if not jumps(x)]
+    yield own(_steep_parts(body, float(options.get("scale", 1.0)))) if is_one else ()
 
 
 def _rule(options: Mapping[str, Any], inputs: int) -> tuple[int, float]:
@@ -179,15 +205,41 @@ def _reads(core: c.Core, names: set[str]) -> bool:
     return any(isinstance(x, c.Var) and x.name in names for x in c.walk(core))
 
 
-def _hard_parts(core: c.Core) -> Iterator[c.Core]:
-    """Hard operations outside of loops and reductions, where every name has one value."""
+def _breaking_parts(core: c.Core, kind: str) -> Iterator[c.Core]:
+    """What jumps, or has a kink, outside of loops and reductions, where every name has one value.
+
+    A kink is where numbers are compared, if it can be written so.
+    """
     if isinstance(core, c.Reduce | c.Build | c.Loop):
         return
-    if jumps(core):
-        yield core
-        yield from _each_side(core)
+    found = own_break(core)
+    if found and found[0] == kind:
+        branches = as_branches(core, kinks=True) if kind == "kink" else None
+        for part in conditions(branches) if branches else [core]:
+            yield part
+            yield from _each_side(part)
     for part in c.parts(core):
-        yield from _hard_parts(part)
+        yield from _breaking_parts(part, kind)
+
+
+def _steep_parts(core: c.Core, scale: float) -> Iterator[c.Core]:
+    """What is inside of an exp, a quotient, ...: a narrow bump is where it turns, or crosses 0."""
+    if isinstance(core, c.Reduce | c.Build | c.Loop):
+        return
+    if isinstance(core, c.Apply) and core.function in BUMPS and not core.type.shape:
+        inside = core.arguments[BUMPS[core.function]][1]
+        if _may_be_steep(inside, scale):
+            yield inside
+    for part in c.parts(core):
+        yield from _steep_parts(part, scale)
+
+
+def _may_be_steep(core: c.Core, scale: float) -> bool:
+    """Whether it may move by much where the noise moves little: a number is large, or not known."""
+    parts = list(c.walk(core))
+    numbers = [abs(x.value) for x in parts if isinstance(x, c.Const)] + [scale]
+    is_known = not any(isinstance(x, c.Ref) for x in parts)
+    return not is_known or any(size >= STEEP or 0 < size <= 1 / STEEP for size in numbers)
 
 
 def _each_side(core: c.Core) -> Iterator[c.Core]:

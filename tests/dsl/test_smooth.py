@@ -341,6 +341,60 @@ def test_two_crossings_close_together_are_both_found() -> None:
     np.testing.assert_allclose(slope, law.pdf(0.01) - law.pdf(-0.01), rtol=1e-6)
 
 
+def tent(u: Any) -> Any:
+    return 5000 * np.maximum(1 - 5000 * np.abs(u - 0.37), 0)
+
+
+def logistic(u: Any) -> Any:
+    return special.expit(10000 * (u - 0.37))
+
+
+NARROW: dict[str, Callable[[Any], Any]] = {
+    "relu(1 - 5000 * abs(x - 0.37)) * 5000": tent,
+    "max(1 - 5000 * abs(x - 0.37), 0) * 5000": tent,
+    "-min(5000 * abs(x - 0.37) - 1, 0) * 5000": tent,
+    "clip(1 - 5000 * abs(x - 0.37), 0, 0.5) * 5000": lambda u: np.minimum(tent(u), 2500),
+    "soft_threshold(max(2 - 5000 * abs(x - 0.37), 0), 1) * 5000": tent,
+    "if x > 0 then 5000 * leaky_relu(max(1 - 5000 * abs(x - 0.37), 0)) else 0": tent,
+    "5000 * exp(-((x - 0.37) * 10000)^2)": (
+        lambda u: 5000 * np.exp(-np.square((u - 0.37) * 10000))
+    ),
+    "5000 * exp(-10000 * abs(x - 0.37))": lambda u: 5000 * np.exp(-10000 * np.abs(u - 0.37)),
+    "5000 / (1 + ((x - 0.37) * 10000)^2)": lambda u: 5000 / (1 + ((u - 0.37) * 10000) ** 2),
+    "20000 * logistic(10000 * (x - 0.37)) * logistic(10000 * (0.37 - x))": (
+        lambda u: 20000 * logistic(u) * (1 - logistic(u))
+    ),
+}
+"""Bumps of a width of some 1e-4, so that their means are about 0.4."""
+
+
+def mean_of_bump(f: Callable[[Any], Any], x: float) -> tuple[float, float]:
+    """The mean under normal noise and its derivative, between places that crowd around 0.37."""
+    steps = np.concatenate([[0], np.linspace(1e-5, 5e-4, 50), np.geomspace(6e-4, 12, 400)])
+    places = np.sort(np.concatenate([0.37 - steps, 0.37 + steps[1:]]))
+
+    def integral(weight: Callable[[Any], Any]) -> float:
+        pieces = pairwise(places)
+        rule = integrate.fixed_quad
+        mass = stats.norm(x).pdf
+        return sum(rule(lambda u: f(u) * mass(u) * weight(u), *p, n=16)[0] for p in pieces)
+
+    return integral(np.ones_like), integral(lambda u: u - x)
+
+
+def test_narrow_kinks_and_bumps_are_not_overlooked() -> None:
+    model = model_of(
+        *(f"y{k} := {f} with smooth(gaussian, scale=1, over=x)" for k, f in enumerate(NARROW))
+    )
+    params, data = model.init(), model.bind()
+    found = jax.jit(
+        lambda x: jax.jvp(lambda u: model.evaluate({**params, "x": u}, data), (x,), (1.0,))
+    )(params["x"])
+    for k, (text, f) in enumerate(NARROW.items()):
+        own = tuple(float(each[f"y{k}"]) for each in found)
+        assert own == pytest.approx(mean_of_bump(f, 0.4), rel=1e-8), text
+
+
 def test_the_gradient_of_a_smoothed_maximum_is_the_mean_of_its_argmax() -> None:
     """0.5 * logsumexp(v / 0.5), and its derivatives; shares of one-hot vectors have sd 0.5 at most.
 

@@ -62,6 +62,16 @@ CASES: dict[str, tuple[str, Mean]] = {
         "z[n in N] = argmax[k in K] ((n + 1) * theta[k] + g[n, k])\nminimize sum[n in N] c[z[n]]\n",
         lambda a, t: mean(a / t) + mean(2 * a / t),
     ),
+    "a condition on the index": (
+        NOISE + "z = argmax[k in K where k > 0] (theta[k] + tau * g[k])\nminimize c[z]\n",
+        lambda a, t: mean(np.where(np.arange(3) > 0, a / t, -np.inf)),
+    ),
+    "a condition on data, in a plate": (
+        "dim N = 2\ng[n in N, k in K] ~ Gumbel(0, tau)\n"
+        "z[n in N] = argmin[k in K where c[k] < 3 + 2 * n] (-(n + 1) * theta[k] - g[n, k])\n"
+        "minimize sum[n in N] c[z[n]]\n",
+        lambda a, t: mean(np.where(COST < 3, a / t, -np.inf)) + mean(2 * a / t),
+    ),
     "a plate of vectors": (
         "dim N = 2\ng[n in N, k in K] ~ Gumbel(0, tau)\n"
         "minimize sum[n in N] c[argmax(theta + g[n])]\n",
@@ -101,6 +111,9 @@ def test_the_plan_says_so() -> None:
         NOISE + "z = argmax(theta - tau * g)\nminimize c[z]\n",
         NOISE + "z = argmin(theta + tau * g)\nminimize c[z]\n",
         NOISE + "z = argmax[k in K[1..]] (theta[k] + tau * g[k])\nminimize c[z]\n",
+        NOISE + "z = argmax[k in K where g[k] < 1] (theta[k] + tau * g[k])\nminimize c[z]\n",
+        NOISE + "y ~ Normal(tau, 1)\nz = argmax[k in K where k < y] (theta[k] + g[k])\n"
+        "minimize c[z]\n",
         NOISE + "z = argmax[k in K] (theta[k] * tau + g[0] * g[k])\nminimize c[z]\n",
         NOISE + "z = argmax[k in K] (theta[k] + tau * c[k] * g[k])\nminimize c[z]\n",
         "g[k in K] ~ Gumbel(0, exp(tau * c[k]))\nz = argmax(theta + g)\nminimize c[z]\n",
@@ -109,6 +122,7 @@ def test_the_plan_says_so() -> None:
     ],
 )
 def test_other_selections_are_refused(text: str) -> None:
-    """Noise that is read elsewhere, is turned, has several scales, or is of another kind."""
+    """Noise that is read elsewhere, is turned, has several scales, or is of another kind; conditions
+    that are drawn."""
     with pytest.raises(DpError, match="jumps, and no derivative sees it"):
         dpc.parse(HEAD + text).grad(samples=2)

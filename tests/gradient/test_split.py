@@ -239,6 +239,21 @@ BENDS: dict[str, tuple[str, float, Callable[[float], Any]]] = {
         0.3,
         lambda t: np.clip(t + NORMAL, -0.5, 0.7),
     ),
+    "elu": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize elu(x, 0.5)\n",
+        0.3,
+        lambda t: np.where(t + NORMAL > 0, t + NORMAL, 0.5 * np.expm1(t + NORMAL)),
+    ),
+    "soft_threshold": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize soft_threshold(x, 0.4 + t)\n",
+        0.3,
+        lambda t: np.sign(t + NORMAL) * np.maximum(np.abs(t + NORMAL) - 0.4 - t, 0),
+    ),
+    "sparsesigmoid": (
+        "param t : real = {at}\nx ~ Normal(t, 1)\nminimize sparsesigmoid(2 * x)\n",
+        0.3,
+        lambda t: np.clip(t + NORMAL + 0.5, 0, 1),
+    ),
 }
 
 

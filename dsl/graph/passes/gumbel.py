@@ -2,17 +2,19 @@
 
 argmax[k] (a[k] + s g[k])  with g[k] ~ Gumbel(m[k], b)  is  Categorical(logits=(a[k] + s m[k]) / (s
 b)), where s > 0 and b are the same for all k, and the noise is read nowhere else. So is the argmin
-of the negative. In a plate the noise has the indices of the plate before k.
+of the negative. In a plate the noise has the indices of the plate before k. A condition on k and on
+what is not drawn is a mask: the logits are -infinity where it does not hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from .. import core as c
 from ..dependence import nodes_read, reads
-from ..forms import arithmetic, element, index_of, is_whole, pair, whole_axis
+from ..forms import arithmetic, element, index_of, is_whole, number, pair, whole_axis
 from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, substitute
 from ..types import REAL, Dim, IndexOf, Real, Type
@@ -112,7 +114,7 @@ class _GumbelChoice:
 
     def chosen(self, core: c.Core) -> c.Core:
         """The draw that this selection is."""
-        operator, bind, body = _selection(core)
+        operator, bind, where, body = _selection(core)
         body = self.expanded(body)
         target = _one_element(body, self.noise.name)
         *outer, last = target.indices
@@ -123,7 +125,10 @@ class _GumbelChoice:
             raise Unsolved
         if operator == "argmin":
             slope, offset = _minus(slope), negated(offset)
-        logits = self.own_terms(self.logits_of(slope, offset, target), target.indices)
+        scores = self.logits_of(slope, offset, target)
+        if where is not None:
+            scores = self.masked(scores, where)
+        logits = self.own_terms(scores, target.indices)
         self.verify_known_before(logits)
         if logits not in self.logits:
             self.logits.append(logits)
@@ -167,6 +172,13 @@ class _GumbelChoice:
             score.span, REAL, "divide", pair(score, arithmetic("multiply", slope, scale))
         )
 
+    def masked(self, scores: c.Core, where: c.Core) -> c.Core:
+        """-infinity where it is not chosen from; what is drawn must not decide that."""
+        above = self.graph.ancestors(nodes_read(where))
+        if any(self.graph[name].random for name in above):
+            raise Unsolved
+        return c.If(where.span, REAL, where, scores, number(where, -inf))
+
     def own_terms(self, logits: c.Core, indices: tuple[c.Core, ...]) -> c.Core:
         """With the noise's own binders in the place of those of the selection."""
         own: dict[str, c.Core] = {}
@@ -197,12 +209,12 @@ class _GumbelChoice:
         return Node(name, Kind.DRAW, self.choice_type, node.span, node.source, (piece,))
 
 
-def _selection(core: c.Core) -> tuple[str, c.Bind, c.Core]:
-    """argmax or argmin, the index that it runs over, and what it compares."""
+def _selection(core: c.Core) -> tuple[str, c.Bind, c.Core | None, c.Core]:
+    """argmax or argmin, the index that it runs over, its condition, and what it compares."""
     if isinstance(core, c.Reduce) and core.operator in ("argmax", "argmin"):
-        if len(core.binders) != 1 or core.where is not None or not is_whole(core.binders[0]):
+        if len(core.binders) != 1 or not is_whole(core.binders[0]):
             raise Unsolved
-        return core.operator, core.binders[0], core.body
+        return core.operator, core.binders[0], core.where, core.body
     if not isinstance(core, c.Apply) or core.function not in ("argmax", "argmin"):
         raise Unsolved
     (_, array), *_ = core.arguments
@@ -210,7 +222,7 @@ def _selection(core: c.Core) -> tuple[str, c.Bind, c.Core]:
     if not isinstance(axis, Dim):
         raise Unsolved
     bind = whole_axis(core, "entry", axis)
-    return core.function, bind, element(array, index_of(bind))
+    return core.function, bind, None, element(array, index_of(bind))
 
 
 def _definition_or_vector(node: Node, indices: tuple[c.Core, ...]) -> c.Core:

@@ -5,23 +5,21 @@ x[n in N] ~ D(n)  becomes  x[0] ~ D(0), x[1] ~ D(1), ...  and  x = [x[0], x[1], 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
 from .. import core as c
 from ..dependence import find_recurrences, lagged_edges
-from ..forms import arithmetic, compare, element, number, pair
 from ..graph import Graph, Kind, Node
 from ..substitute import substitute
 from ..typed import Piece
-from ..types import BOOL, Axis, IndexOf, Place, Type
+from ..types import Axis
+from .entries import JOINED, constant, in_entries, places_of
 from .standard import Unfit, fold, rewrite, run_passes
 
 MOST_ELEMENTS = 64
-EXTREME = "{0}(a: num, b: num) -> num"
 
 
 @rewrite
@@ -67,19 +65,19 @@ class _Scattered:
             yield node.replace(pieces=tuple(pieces)) if node.random else node
             return
         for piece in node.pieces:
-            for places in product(*(_places(index) for index in piece.indices)):
-                yield self.element_node(node, piece, places)
+            for one in product(*(places_of(index) for index in piece.indices)):
+                yield self.element_node(node, piece, one)
         stacked = _stacked(node, ())
         piece = Piece(node.span, (), None, stacked)
         yield node.replace(kind=Kind.FUNCTION, pieces=(piece,))
 
-    def element_node(self, node: Node, piece: Piece, places: tuple[int, ...]) -> Node:
-        pairs = zip(piece.indices, places, strict=True)
-        known = {b.name: _constant(b, place) for b, place in pairs if isinstance(b, c.Bind)}
+    def element_node(self, node: Node, piece: Piece, at: tuple[int, ...]) -> Node:
+        pairs = zip(piece.indices, at, strict=True)
+        known = {b.name: constant(b, place) for b, place in pairs if isinstance(b, c.Bind)}
         body = fold(self.read(fold(substitute(piece.body, known))))
-        rest = node.type.replace(shape=node.type.shape[len(places) :])
+        rest = node.type.replace(shape=node.type.shape[len(at) :])
         own = Piece(piece.span, (), None, body, piece.settings)
-        return node.replace(name=_name(node.name, places), type=rest, pieces=(own,))
+        return node.replace(name=_name(node.name, at), type=rest, pieces=(own,))
 
     def read(self, core: Any) -> Any:
         """The same expression with elements by their names, and reductions of them written out."""
@@ -98,57 +96,8 @@ class _Scattered:
         """A reduction over arrays that are scattered, as a sum, a maximum, ... of numbers."""
         if not any(isinstance(p, c.Ref) and p.name in self.whole for p in c.walk(core)):
             return None
-        if isinstance(core, c.Reduce) and core.operator in JOINED and core.where is None:
-            terms = list(_terms(core))
-            return _joined(core, core.operator, terms) if terms else None
-        if isinstance(core, c.Apply) and core.function in (*JOINED, "dot") and not core.type.shape:
-            return _whole_array(core)
-        return None
-
-
-def _terms(core: c.Reduce) -> Iterator[c.Core]:
-    """The body for every place of the binders; none where a size is not known."""
-    for places in product(*(_places(bind) for bind in core.binders)):
-        pairs = zip(core.binders, places, strict=True)
-        yield substitute(core.body, {bind.name: _constant(bind, k) for bind, k in pairs})
-
-
-def _whole_array(core: c.Apply) -> c.Core | None:
-    """sum(x), max(x), dot(x, y), ... of vectors of known length."""
-    values = [value for _, value in core.arguments]
-    shapes = {value.type.shape for value in values}
-    shape = shapes.pop()
-    if shapes or len(shape) != 1 or not shape[0].size:
-        return None
-    entries = [_entries(value, shape[0]) for value in values]
-    if core.function != "dot":
-        return _joined(core, core.function, entries[0]) if len(entries) == 1 else None
-    products = [arithmetic("multiply", a, b) for a, b in zip(*entries, strict=True)]
-    return _joined(core, "sum", products)
-
-
-def _entries(core: c.Core, axis: Axis) -> list[c.Core]:
-    index = Type(IndexOf(axis))
-    return [element(core, c.Const(core.span, index, k)) for k in range(axis.size or 0)]
-
-
-def _places(index: c.Bind | c.Core) -> range:
-    """The places of a statement's index, or none where its size is not known."""
-    if isinstance(index, c.Const):
-        return range(int(index.value), int(index.value) + 1)
-    if not isinstance(index, c.Bind) or index.dim.size is None:
-        return range(0)
-    low, high = (_offset(place, index.dim.size) for place in (index.low, index.high))
-    return range(low, high + 1)
-
-
-def _offset(place: Place, size: int) -> int:
-    return size + place.offset if place.from_end else place.offset
-
-
-def _constant(bind: c.Bind, place: int) -> c.Core:
-    type_ = Type(IndexOf(bind.dim, Place(place), Place(place)))
-    return c.Const(bind.span, type_, place)
+        is_joined = isinstance(core, c.Apply) and core.function in (*JOINED, "dot")
+        return in_entries(core) if is_joined or isinstance(core, c.Reduce) else None
 
 
 def _name(name: str, places: tuple[int, ...]) -> str:
@@ -162,29 +111,3 @@ def _stacked(node: Node, places: tuple[int, ...]) -> c.Core:
         return c.Ref(node.span, type_, _name(node.name, places))
     size = axes[len(places)].size or 0
     return c.Stack(node.span, type_, tuple(_stacked(node, (*places, k)) for k in range(size)))
-
-
-def _extreme(word: str) -> Callable[[c.Core, c.Core], c.Core]:
-    def join(a: c.Core, b: c.Core) -> c.Core:
-        return c.Apply(a.span, a.type, word, pair(a, b), EXTREME.format(word))
-
-    return join
-
-
-JOINED: dict[str, Callable[[c.Core, c.Core], c.Core]] = {
-    "sum": lambda a, b: arithmetic("add", a, b),
-    "mean": lambda a, b: arithmetic("add", a, b),
-    "max": _extreme("max"),
-    "min": _extreme("min"),
-    "any": lambda a, b: compare("or", a, b),
-    "all": lambda a, b: compare("and", a, b),
-}
-
-
-def _joined(core: c.Core, operator: str, terms: list[c.Core]) -> c.Core:
-    if operator == "sum" and terms[0].type == BOOL:
-        terms = [c.If(t.span, core.type, t, number(t, 1.0), number(t, 0.0)) for t in terms]
-    found = reduce(JOINED[operator], terms)
-    if operator == "mean":
-        found = arithmetic("multiply", found, number(core, 1 / len(terms)))
-    return found.replace(span=core.span)

@@ -6,12 +6,14 @@ if max(x, a) > b  is  if x > a then x > b else a > b;  2 * x + a > b  is  x > (b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from math import log, pi
 from typing import Any
 
-from ...library.functions import INVERTED
+from ...library.functions import INVERTED, functions_by_name
 from .. import core as c
 from ..dependence import reads
-from ..forms import arithmetic, compare, number, pair
+from ..forms import arithmetic, compare, element, number, pair
 from ..graph import Node
 from ..ranges import OPERATORS
 from ..substitute import substitute
@@ -116,6 +118,27 @@ def _hard_threshold(core: c.Apply, x: c.Core, threshold: c.Core | None = None) -
     return _choose(core, "greater", x, end, x, inner)
 
 
+def _elu(core: c.Apply, x: c.Core, alpha: c.Core | None = None) -> c.Core:
+    below = arithmetic("multiply", alpha or number(core, 1.0), applied("expm1", x))
+    return _choose(core, "greater", x, number(core, 0.0), x, below)
+
+
+def _soft_threshold(core: c.Apply, x: c.Core, threshold: c.Core | None = None) -> c.Core:
+    """x moved towards 0 by the threshold, or 0 within it."""
+    end = threshold or number(core, 1.0)
+    below, above = arithmetic("add", x, end), arithmetic("subtract", x, end)
+    inner = _choose(core, "less", x, negated(end), below, number(core, 0.0))
+    return _choose(core, "greater", x, end, above, inner)
+
+
+def _sparsesigmoid(core: c.Apply, x: c.Core) -> c.Core:
+    """(x + 1) / 2 from -1 to 1, 0 below, 1 above."""
+    rising = arithmetic("multiply", number(core, 0.5), arithmetic("add", x, number(core, 1.0)))
+    ends = [number(core, end) for end in (-1.0, 0.0, 1.0)]
+    inner = _choose(core, "greater", x, ends[2], ends[2], rising)
+    return _choose(core, "less", x, ends[0], ends[1], inner)
+
+
 Rule = Callable[..., "c.Core | None"]
 _JUMPS: dict[str, Rule] = {"sign": _sign, "step": _step, "hard_threshold": _hard_threshold}
 _KINKS: dict[str, Rule] = {
@@ -125,6 +148,9 @@ _KINKS: dict[str, Rule] = {
     "min": _min,
     "clip": _clip,
     "leaky_relu": _leaky_relu,
+    "elu": _elu,
+    "soft_threshold": _soft_threshold,
+    "sparsesigmoid": _sparsesigmoid,
 }
 
 
@@ -186,12 +212,14 @@ def definition_of(node: Node, indices: tuple[c.Core, ...]) -> c.Core:
         raise Unsolved
     (piece,) = node.pieces
     binders = [index for index in piece.indices if isinstance(index, c.Bind)]
-    if len(binders) != len(piece.indices) or len(binders) != len(indices):
+    if len(binders) != len(piece.indices) or len(binders) > len(indices):
         raise Unsolved
-    if is_smoothed(piece.settings) or piece.body.type.shape:
+    if is_smoothed(piece.settings) or len(piece.body.type.shape) != len(indices) - len(binders):
         raise Unsolved
     assert isinstance(piece.body, c.Core)
-    return substitute(piece.body, dict(zip((b.name for b in binders), indices, strict=True)))
+    names = (binder.name for binder in binders)
+    found = substitute(piece.body, dict(zip(names, indices, strict=False)))
+    return reduce(element, indices[len(binders) :], found)
 
 
 def one_read(cores: Iterable[c.Core], name: str) -> c.Core:
@@ -305,12 +333,16 @@ def moved(function: str, left: c.Apply, right: c.Core, target: c.Core) -> Compar
     """The same comparison with the outermost operation around the draw taken off, if monotone."""
     values = [value for _, value in left.arguments]
     if left.function in INVERSES:
-        return function, values[0], _inverse(INVERSES[left.function], right)
+        word = FLIPPED[function] if left.function in FALLING else function
+        return word, values[0], applied(INVERSES[left.function], right)
+    if left.function in BASES:
+        scaled = arithmetic("multiply", right, number(right, log(BASES[left.function])))
+        return function, values[0], applied("exp", scaled)
     if left.function == "negate":
         return FLIPPED[function], values[0], negated(right)
     if left.function in INVERTED_ENDS:
         return _without_inverse(function, left, right)
-    if left.function == "power":
+    if left.function in POWERS:
         return _without_power(function, values[0], values[1], right)
     if left.function not in ("add", "subtract"):
         raise Unsolved
@@ -325,40 +357,68 @@ def moved(function: str, left: c.Apply, right: c.Core, target: c.Core) -> Compar
     return FLIPPED[function], second, arithmetic("subtract", first, right)
 
 
-INVERSES = {"log": "exp", **{name: f"inverse_{name}" for name in INVERTED}}
+INVERSES = {
+    **{name: f"inverse_{name}" for name in INVERTED},
+    "log": "exp",
+    "log1p": "expm1",
+    "logit": "logistic",
+    "Phi_inverse": "Phi",
+    "sinh": "asinh",
+    "asinh": "sinh",
+    "atanh": "tanh",
+    "erfinv": "erf",
+}
+FALLING = frozenset({"erfc", "acos"})
+BASES = {"log2": 2.0, "log10": 10.0}
+POWERS = frozenset({"power", "pow"})
 INVERTED_ENDS = {
-    **dict.fromkeys(("inverse_exp", "inverse_sqrt", "inverse_power"), (0.0,)),
+    **dict.fromkeys(("inverse_exp", "inverse_sqrt", "inverse_softplus"), (0.0,)),
+    **dict.fromkeys(("inverse_power", "inverse_positive_power"), (0.0,)),
     **dict.fromkeys(("inverse_logistic", "inverse_Phi"), (0.0, 1.0)),
-    "inverse_tanh": (-1.0, 1.0),
+    **dict.fromkeys(("inverse_tanh", "inverse_erf"), (-1.0, 1.0)),
+    **dict.fromkeys(("inverse_atan", "inverse_asin"), (-pi / 2, pi / 2)),
+    "inverse_expm1": (-1.0,),
+    "inverse_erfc": (0.0, 2.0),
+    "inverse_acos": (0.0, pi),
 }
 """Where an inverse ends, so that it is infinite beyond."""
 
 
-def _inverse(name: str, x: c.Core) -> c.Core:
-    return c.Apply(x.span, REAL, name, (("x", x),), _ROWS.get(name, f"{name}(x: real) -> real"))
-
-
-_ROWS = {
-    "exp": "exp(x: real) -> positive",
-    "logistic": "logistic(x: real) -> unit",
-    "Phi": "Phi(x: real) -> unit",
-    "sqrt": "sqrt(x: nonnegative) -> nonnegative",
-}
+def applied(name: str, x: c.Core) -> c.Core:
+    """A function of one number."""
+    if name not in functions_by_name():
+        return c.Apply(x.span, REAL, name, (("x", x),), f"{name}(x: real) -> real")
+    row = functions_by_name()[name][-1]
+    (parameter,) = row.signature.params
+    return c.Apply(x.span, REAL, name, ((parameter.name, x),), row.text)
 
 
 def _not_below_0(x: c.Core) -> c.Core:
-    if bounds_of(x)[0] >= 0:
-        return x
-    return c.Apply(x.span, REAL, "relu", (("x", x),), "relu(x: real) -> nonnegative")
+    return x if bounds_of(x)[0] >= 0 else applied("relu", x)
+
+
+def _within_1(x: c.Core) -> c.Core:
+    ends = (("x", x), ("lower", number(x, -1.0)), ("upper", number(x, 1.0)))
+    return c.Apply(x.span, REAL, "clip", ends, functions_by_name()["clip"][0].text)
+
+
+_INTO_DOMAIN: dict[str, Callable[[c.Core], c.Core]] = {
+    "sqrt": _not_below_0,
+    "asin": _within_1,
+    "acos": _within_1,
+}
 
 
 def _without_inverse(function: str, left: c.Apply, right: c.Core) -> Comparison:
     """log(y) > c  is  y > exp(c); a root is -infinity below 0, and above all that is."""
     inner = left.arguments[0][1]
-    if left.function == "inverse_sqrt":
-        return function, inner, _inverse("sqrt", _not_below_0(right))
-    if left.function != "inverse_power":
-        return function, inner, _inverse(left.function.removeprefix("inverse_"), right)
+    name = left.function.removeprefix("inverse_")
+    if name == "positive_power":
+        raise Unsolved
+    if name != "power":
+        word = FLIPPED[function] if name in FALLING else function
+        into_domain = _INTO_DOMAIN.get(name)
+        return word, inner, applied(name, into_domain(right) if into_domain else right)
     exponent = left.arguments[1][1]
     if not isinstance(exponent, c.Const):
         raise Unsolved
@@ -366,11 +426,26 @@ def _without_inverse(function: str, left: c.Apply, right: c.Core) -> Comparison:
     return function, inner, c.Apply(right.span, REAL, "power", pair(base, exponent))
 
 
-ROOT = "inverse_power(x: real, exponent: real) -> real"
+ROOT = "{0}(x: real, exponent: real) -> real"
+
+
+def _root(name: str, x: c.Core, exponent: c.Core) -> c.Core:
+    arguments = (("x", x), ("exponent", exponent))
+    return c.Apply(x.span, REAL, name, arguments, ROOT.format(name))
 
 
 def root(x: c.Core, exponent: c.Core) -> c.Core:
-    return c.Apply(x.span, REAL, "inverse_power", (("x", x), ("exponent", exponent)), ROOT)
+    return _root("inverse_power", x, exponent)
+
+
+def root_of_positive(x: c.Core, exponent: c.Core) -> c.Core:
+    """Of a base that is not below 0, whose exponent may be anything."""
+    return _root("inverse_positive_power", x, exponent)
+
+
+def has_fixed_root(power: c.Apply) -> bool:
+    (_, exponent) = power.arguments[1]
+    return isinstance(exponent, c.Const) and exponent.value > 0
 
 
 def _without_power(function: str, base: c.Core, exponent: c.Core, right: c.Core) -> Comparison:
@@ -384,9 +459,13 @@ def _without_power(function: str, base: c.Core, exponent: c.Core, right: c.Core)
 
 def is_even_power(core: c.Core) -> bool:
     """x * x, x^2, x^4, ..."""
-    if not isinstance(core, c.Apply) or core.function not in ("multiply", "power"):
+    if not isinstance(core, c.Apply):
         return False
-    (_, a), (_, b) = core.arguments
+    values = [value for _, value in core.arguments]
+    if core.function == "square":
+        return True
     if core.function == "multiply":
-        return a == b
-    return isinstance(b, c.Const) and b.value > 0 and b.value % 2 == 0
+        return values[0] == values[1]
+    if core.function not in POWERS or not isinstance(values[1], c.Const):
+        return False
+    return values[1].value > 0 and values[1].value % 2 == 0

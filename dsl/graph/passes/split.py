@@ -23,17 +23,21 @@ from ..graph import Graph, Kind, Node
 from ..substitute import bound_in, renamed, substitute
 from ..typed import Function, Piece, Setting
 from ..types import BOOL, REAL, Fixed, IndexOf, Int, Real, Type
+from .entries import in_entries
 from .solve import (
     FLIPPED,
     INVERTED_ENDS,
     IS_ABOVE,
+    POWERS,
     Comparison,
     Unsolved,
     affine,
+    applied,
     as_branches,
     bounds_of,
     conditions,
     definition_of,
+    has_fixed_root,
     is_even_power,
     is_smoothed,
     lifted,
@@ -42,6 +46,7 @@ from .solve import (
     negated,
     one_read,
     root,
+    root_of_positive,
     simplified,
     typed,
     unrolled,
@@ -277,6 +282,8 @@ class _Splitter:
             core = self.written_out(core)
         if isinstance(core, c.Loop):
             core = unrolled(core) or core
+        if self.is_random(core):
+            core = in_entries(core) or core
         base = core.base if isinstance(core, c.At) else core
         if isinstance(base, c.Ref) and self.graph[base.name].kind is Kind.FUNCTION:
             indices = core.indices if isinstance(core, c.At) else ()
@@ -379,6 +386,8 @@ class _Splitter:
         """Without the operation around the draw: x * b > r  is  x > r / b, and so on."""
         if not isinstance(left, c.Apply) or left.type.shape or mentions(right, target):
             raise Unsolved
+        if left.function in POWERS and not has_fixed_root(left):
+            return self.without_power(span, function, left, right, target, fuel)
         if left.function not in ("multiply", "divide"):
             return self.solve(span, *moved(function, left, right, target), fuel - 1)
         (_, top), (_, bottom) = left.arguments
@@ -389,6 +398,26 @@ class _Splitter:
         opposite = "divide" if left.function == "multiply" else "multiply"
         other = c.Apply(span, REAL, opposite, pair(right, bottom))
         return self.crossed(span, function, top, bottom, other, fuel)
+
+    def without_power(
+        self, span: Span, function: str, left: c.Apply, right: c.Core, target: c.Core, fuel: int
+    ) -> c.Core:
+        """x^t > r  is  x > r^(1/t), or below it where t is; 2^x > r  is  x * log(2) > log(r)."""
+        (_, base), (_, exponent) = left.arguments
+        if bounds_of(base)[0] < 0:
+            raise Unsolved
+        if not mentions(base, target):
+            logarithm = arithmetic("multiply", exponent, applied("log", base))
+            return self.solve(span, function, logarithm, applied("inverse_exp", right), fuel - 1)
+        if mentions(exponent, target):
+            raise Unsolved
+        cut = root_of_positive(right, exponent)
+        ways = [self.solve(span, f, base, cut, fuel - 1) for f in (function, FLIPPED[function])]
+        lower, upper = bounds_of(exponent)
+        if lower >= 0 or upper < 0:
+            return ways[0 if lower >= 0 else 1]
+        rises = self.solve(span, "greater_equal", exponent, number(exponent, 0.0), fuel - 1)
+        return c.If(span, BOOL, rises, *ways)
 
     def crossed(
         self, span: Span, function: str, top: c.Core, bottom: c.Core, right: c.Core, fuel: int
@@ -514,7 +543,7 @@ def _two_sided(function: str, left: c.Core, right: c.Core) -> tuple[str, list[Co
         return None
     values = [value for _, value in left.arguments]
     if is_even_power(left):
-        exponent = values[1] if left.function == "power" else number(left, 2.0)
+        exponent = values[1] if left.function in POWERS else number(left, 2.0)
         right = root(right, exponent)
     if left.function == "abs" or is_even_power(left):
         other = FLIPPED[function], values[0], negated(right)

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import lax
 
+from .elementary import log1mexp
+
 
 def threshold(difference: jax.Array, slope: jax.Array) -> jax.Array:
     """The x with slope * x = difference; without a slope all x lie on one side."""
@@ -18,32 +20,88 @@ def threshold(difference: jax.Array, slope: jax.Array) -> jax.Array:
     return jnp.where(is_flat, jnp.where(difference > 0, jnp.inf, -jnp.inf), cut)
 
 
+def beyond(is_inside: jax.Array, is_below: jax.Array, inside: jax.Array) -> jax.Array:
+    """An inverse; outside of where it has a value, the end that x lies beyond."""
+    return jnp.where(is_inside, inside, jnp.where(is_below, -jnp.inf, jnp.inf))
+
+
 def inverse_exp(y: jax.Array) -> jax.Array:
     """The x with exp(x) = y, and the end that x lies beyond where there is none."""
     is_inside = y > 0
-    return jnp.where(is_inside, jnp.log(jnp.where(is_inside, y, 1.0)), -jnp.inf)
+    return beyond(is_inside, ~is_inside, jnp.log(jnp.where(is_inside, y, 1.0)))
+
+
+def inverse_expm1(y: jax.Array) -> jax.Array:
+    is_inside = y > -1
+    return beyond(is_inside, ~is_inside, jnp.log1p(jnp.where(is_inside, y, 0.0)))
 
 
 def inverse_sqrt(y: jax.Array) -> jax.Array:
     return jnp.where(y > 0, jnp.square(y), -jnp.inf)
 
 
+def inverse_softplus(y: jax.Array) -> jax.Array:
+    """log(exp(y) - 1) = y + log(1 - exp(-y)), which does not overflow."""
+    is_inside = y > 0
+    place = jnp.where(is_inside, y, 1.0)
+    return beyond(is_inside, ~is_inside, place + log1mexp(place))
+
+
 def inverse_logistic(p: jax.Array) -> jax.Array:
     is_inside = (p > 0) & (p < 1)
     inside = jax.scipy.special.logit(jnp.where(is_inside, p, 0.5))
-    return jnp.where(is_inside, inside, jnp.where(p <= 0, -jnp.inf, jnp.inf))
+    return beyond(is_inside, p <= 0, inside)
 
 
 def inverse_Phi(p: jax.Array) -> jax.Array:
     is_inside = (p > 0) & (p < 1)
     inside = jax.scipy.special.ndtri(jnp.where(is_inside, p, 0.5))
-    return jnp.where(is_inside, inside, jnp.where(p <= 0, -jnp.inf, jnp.inf))
+    return beyond(is_inside, p <= 0, inside)
 
 
 def inverse_tanh(y: jax.Array) -> jax.Array:
     is_inside = (y > -1) & (y < 1)
     inside = jnp.arctanh(jnp.where(is_inside, y, 0.0))
-    return jnp.where(is_inside, inside, jnp.where(y <= -1, -jnp.inf, jnp.inf))
+    return beyond(is_inside, y <= -1, inside)
+
+
+def inverse_erf(y: jax.Array) -> jax.Array:
+    is_inside = (y > -1) & (y < 1)
+    inside = jax.scipy.special.erfinv(jnp.where(is_inside, y, 0.0))
+    return beyond(is_inside, y <= -1, inside)
+
+
+def inverse_erfc(y: jax.Array) -> jax.Array:
+    """By the quantile of the normal, exact near 0; the function falls from 2 to 0."""
+    is_inside = (y > 0) & (y < 2)
+    inside = -jax.scipy.special.ndtri(jnp.where(is_inside, y, 1.0) / 2) / 2**0.5
+    return beyond(is_inside, y >= 2, inside)
+
+
+def inverse_atan(y: jax.Array) -> jax.Array:
+    is_inside = jnp.abs(y) < jnp.pi / 2
+    return beyond(is_inside, y < 0, jnp.tan(jnp.where(is_inside, y, 0.0)))
+
+
+def inverse_asin(y: jax.Array) -> jax.Array:
+    is_inside = jnp.abs(y) < jnp.pi / 2
+    return beyond(is_inside, y < 0, jnp.sin(jnp.where(is_inside, y, 0.0)))
+
+
+def inverse_acos(y: jax.Array) -> jax.Array:
+    """The function falls from pi to 0."""
+    is_inside = (y > 0) & (y < jnp.pi)
+    return beyond(is_inside, y >= jnp.pi, jnp.cos(jnp.where(is_inside, y, 1.0)))
+
+
+def inverse_positive_power(y: jax.Array, exponent: jax.Array) -> jax.Array:
+    """The x above 0 with x^exponent = y. A falling power is above what is not above 0 for all x,
+    and the power 0 is 1.
+    """
+    has_root = (y > 0) & (exponent != 0)
+    logarithm = jnp.log(jnp.where(has_root, y, 1.0)) / jnp.where(has_root, exponent, 1.0)
+    is_below = jnp.where(exponent == 0, y < 1, exponent > 0)
+    return beyond(has_root, is_below, jnp.exp(logarithm))
 
 
 def somewhere(low: Any, high: Any) -> Any:

@@ -98,6 +98,38 @@ def slope(f: "Callable[[jax.Array], jax.Array]", x: jax.Array) -> jax.Array:
     return jnp.asarray(tangent)
 
 
+def around_bump(
+    g: "Callable[[jax.Array], jax.Array]", left: jax.Array, right: jax.Array, panels: int
+) -> list[jax.Array]:
+    """Places around the sharpest turn of g, or where it crosses 0 if it turns nowhere: from where g
+    has changed by about 1, each at most three times as far from it as the last.
+    """
+
+    def turn(z: jax.Array) -> jax.Array:
+        return jnp.sign(slope(g, z))
+
+    def steepness(z: jax.Array) -> jax.Array:
+        curvature = slope(lambda v: slope(g, v), z)
+        return jnp.maximum(jnp.abs(slope(g, z)), jnp.sqrt(jnp.abs(curvature)))
+
+    def found(test: "Callable[[jax.Array], jax.Array]") -> tuple[jax.Array, jax.Array]:
+        (places,) = jump_places([test], left, right)
+        is_crossed = jax.vmap(test)(left) != jax.vmap(test)(right)
+        steep = jnp.where(is_crossed, jax.vmap(steepness)(places), 0.0)
+        best = jnp.argmax(steep, axis=0, keepdims=True)
+        place, most = (jnp.take_along_axis(x, best, axis=0) for x in (places, steep))
+        return place, most
+
+    place, most = found(turn)
+    crossing, most_there = found(lambda z: jnp.sign(g(z)))
+    place = jnp.where(most > 0, place, crossing)
+    width = 1 / jnp.maximum(jnp.where(most > 0, most, most_there), 1e-30)
+    powers = jnp.linspace(0.0, 12.0, max(13, panels), dtype=left.dtype)
+    steps = width * 3.0 ** powers.reshape(-1, *(1,) * (left.ndim - 1))
+    low, high = left[0], right[-1]
+    return [jnp.clip(at, low, high) for at in (place, place - steps, place + steps)]
+
+
 def integrated_mean(
     f: "Callable[..., jax.Array]",
     tests: "tuple[tuple[Callable[..., jax.Array], ...], ...]",
@@ -115,7 +147,8 @@ def integrated_mean(
     Gauss and Legendre's rule between all places where f or a test jumps with the others in their
     places. The first tests jump at most once in a panel; those that round once in a cell: one of
     16 in a panel, of 4 where there are two inputs; comparisons of what is no straight line once
-    between the places where the gap between both sides turns, of which each cell has one.
+    between the places where the gap between both sides turns, of which each cell has one. Then
+    come those gaps, what has a kink, and what is inside of an exp, ..., which may be a narrow bump.
 
     Between `ends` lies all but 1e-17 of the noise, but not of what grows: exp(8 z) has half of its
     mean beyond 8. From there to `far`, or to `near` in single precision, goes a coarser rule
@@ -134,14 +167,17 @@ def integrated_mean(
     def probe(g: "Callable[..., jax.Array]") -> "Callable[[jax.Array], jax.Array]":
         return lambda z: as_real(g(centre + scale * z, *fixed))
 
-    def bend(u: jax.Array, *rest: jax.Array) -> jax.Array:
-        return slope(lambda v: f(v, *rest), u)
+    def bend(g: "Callable[..., jax.Array]") -> "Callable[..., jax.Array]":
+        return lambda u, *rest: slope(lambda v: g(v, *rest), u)
 
     def turn(g: "Callable[..., jax.Array]") -> "Callable[..., jax.Array]":
         return lambda u, *rest: jnp.sign(slope(lambda v: g(v, *rest), u))
 
-    once, often, bent, gaps = tests
-    cuts = jump_places([probe(g) for g in (f, bend, *once)], edges[:-1], edges[1:])
+    once, often, bent, gaps, kinked, steep = tests
+    bends = [bend(g) for g in (f, *kinked)]
+    cuts = jump_places([probe(g) for g in (f, *once, *bends)], edges[:-1], edges[1:])
+    for g in steep:
+        cuts += around_bump(probe(g), fine[:-1], fine[1:], panels)
     cuts += jump_places([probe(g) for g in often], fine[:-1], fine[1:])
     if gaps:
         turns = jump_places([probe(turn(g)) for g in gaps], fine[:-1], fine[1:])
