@@ -186,11 +186,11 @@ def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
     axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
     place = align(value, axes, len(core.law.type.shape))
     law = lower_distribution(core.law, axes, scope)
-    if core.frozen:
-        law = call("lax.stop_gradient", law)
     if core.asked and not core.law.facts.on_the_line:
         return Value(call(scope.needs.helper("density_at"), law, place.code), axes)
-    return Value(method(unchecked(law, core.law), "log_prob", place.code), axes)
+    law = unchecked(law, core.law)
+    frozen = call("lax.stop_gradient", law) if core.frozen else law
+    return Value(method(frozen, "log_prob", place.code), axes)
 
 
 def _arguments(law: c.Law, scope: Scope) -> list[Value]:
