@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..diagnostics import Diagnostic
 from ..graph import core as c
-from ..graph.breaks import SELECTIONS, Break, finder, selects
+from ..graph.breaks import COMPARISONS, SELECTIONS, Break, finder, own_break, selects
 from ..graph.dependence import reads
 from ..graph.inputs import noisy_inputs, noisy_names
 from ..graph.typed import Definition, Piece, Setting, Typed
@@ -164,6 +164,22 @@ def _warn_hard(body: c.Core | c.Law, context: _SmoothingReport) -> None:
             help = f"write it here, in the place of `{ref.name}`: `{context.hard[ref.name]}`"
             message = f"`{ref.name}` is computed elsewhere, so this stays hard"
             context.say("W0701", message, read.span, help)
+
+
+    _warn_idle(body, context)
+
+
+def _warn_idle(body: c.Core | c.Law, context: _SmoothingReport) -> None:
+    """A comparison of whole numbers that was meant to be smoothed, as nothing else here is."""
+    if set(context.breaks.find(body)) != set(context.breaks.find(body, soft=True)):
+        return
+    for core in c.walk(body):
+        is_exact = isinstance(core, c.Apply) and core.function in COMPARISONS
+        if is_exact and own_break(core) is None:
+            help = "leave `soft` out, or compare numbers that may move: `1.0 * k > 2`"
+            message = "nothing here is smoothed: whole numbers and labels are compared exactly"
+            context.say("W0701", message, core.span, help)
+            return
 
 
 def _stays_hard(found: Break) -> tuple[str, Span, str]:
