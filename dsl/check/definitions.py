@@ -147,6 +147,7 @@ def _check_piece(
         if body:
             binders = [index for index in indices or () if isinstance(index, c.Bind)]
             check_distribution_settings(body, settings, binders, statement.distribution.span, ctx)
+            _check_masses(body, symbol, ctx)
     else:
         body = smoothed(infer(statement.value, inside), settings)
     if body is None or indices is None or not body.type.known:
@@ -155,6 +156,14 @@ def _check_piece(
     if isinstance(statement, s.FactorStmt):
         require_number(body, "a factor", inside)
     return Piece(statement.span, indices, where, body, settings)
+
+
+def _check_masses(law: c.Law, symbol: Symbol, ctx: Context) -> None:
+    """No sampler and no gradient knows of values with a probability among those with a density."""
+    if law.facts.masses and symbol.kind != "observed":
+        message = f"`{symbol.name}` has values with a probability, and others with a density"
+        help = f"declare it `observed {symbol.name}`, or draw what is not cut and take `clip(...)`"
+        ctx.error("E0417", message, law.span, help)
 
 
 def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:

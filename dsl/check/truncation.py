@@ -9,7 +9,8 @@ from ..graph import core as c
 from ..graph import types as t
 from ..graph.constraints import IMPLIED
 from ..graph.ranges import Interval
-from ..library.distributions import DISTRIBUTIONS, truncated_text
+from ..library.derived import truncated_text
+from ..library.distributions import DISTRIBUTIONS
 from .context import Context
 
 

@@ -136,4 +136,14 @@ error, and the help lists those that have one.
   angle ~ VonMises(0, 1)
 - late := survival(VonMises(0, 1), angle)
 + late := log_density(VonMises(0, 1), angle)
+
+E0417: a distribution that cannot be made of this one
+`Truncated`, `Censored`, `ZeroInflated` and `Mixture` make a distribution of others. A mixture has
+parts of one form, and none that is a mixture itself. What is censored, or has more zeros than a
+density gives, has values with a probability beside values with a density: it is seen, not
+inferred, so it is observed and no part of another one.
+  param m : real
+- y ~ Censored(Normal(m, 1), upper=2)
++ observed y : real
++ y ~ Censored(Normal(m, 1), upper=2)
 """

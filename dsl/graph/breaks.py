@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
-from ..library.distributions import RANGE_ENDS
+from ..library.derived import RANGE_ENDS
 from ..library.functions import functions_by_text
 from ..record import Record
 from ..source import Span

@@ -10,7 +10,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
-from ..library.distributions import RANGE_ENDS, row_of
+from ..library.derived import RANGE_ENDS
+from ..library.distributions import row_of
 from ..library.rows import Distribution
 from ..record import Record
 from ..source import Span

@@ -18,9 +18,10 @@ A parameter's name says what it is:
     cov, chol, precision    a covariance matrix, its lower Cholesky factor, its inverse
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
+from .derived import made_of
 from .distributions_continuous import CONTINUOUS
 from .distributions_discrete import DISCRETE
 from .distributions_multivariate import MULTIVARIATE
@@ -29,11 +30,9 @@ from .rows import Distribution
 DISTRIBUTIONS: list[Distribution] = [*CONTINUOUS, *MULTIVARIATE, *DISCRETE]
 """All rows; `add_distribution` appends."""
 
-RANGE_ENDS = {"at_least": "low", "at_most": "high"}
-"""The ends of a declared range as arguments of a distribution that is cut to it."""
-
 _BY_TEXT: dict[str, Distribution] = {}
 _BY_NAME: dict[str, tuple[Distribution, ...]] = {}
+_DERIVED: dict[str, Distribution] = {}
 
 
 def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
@@ -42,43 +41,14 @@ def distributions_by_name() -> dict[str, tuple[Distribution, ...]]:
 
 
 def row_of(text: str) -> Distribution:
-    """The row with this signature, or that of a distribution cut to a declared range."""
-    if text in _BY_TEXT:
-        return _BY_TEXT[text]
-    whole = text
-    for end in RANGE_ENDS:
-        whole = whole.replace(f", {end}: real", "")
-    if whole not in _BY_TEXT:
-        raise LookupError(f"{text} was taken away: a model that draws from it is of no use")
-    return _truncated(_BY_TEXT[whole], text)
-
-
-def truncated_text(text: str, ends: Iterable[str]) -> str:
-    """The signature of a row whose draws are cut to a declared range."""
-    arguments, arrow, result = text.rpartition(") -> ")
-    return arguments + "".join(f", {end}: real" for end in ends) + arrow + result
-
-
-def _truncated(row: Distribution, text: str) -> Distribution:
-    """What still holds of a distribution within other ends; above all, that it is one."""
-    kind = "TruncatedCount" if row.discrete else "Truncated"
-    ends = [f"{word}={end}" for end, word in RANGE_ENDS.items() if f", {end}: real" in text]
-    tails = [f"tails={row.tails}"] if row.tails else []
-    moving = tuple(end for end in RANGE_ENDS if f", {end}: real" in text)
-    return Distribution(
-        text,
-        f"{kind}({', '.join([row.numpyro, *ends, *tails])})",
-        f"{row.doc}, cut to a range",
-        reparametrised=row.reparametrised,
-        edges=(*row.edges, *moving),
-        kinked=row.kinked,
-        cdf=True,
-        quantile=not row.discrete,
-        moments=False,
-        helpers=tuple(filter(None, (kind, row.tails))),
-        added=row.added,
-        absent={"moments": "it is cut to a declared range, and there no formula is known"},
-    )
+    """The row with this signature, or one that is made of another one."""
+    found = _BY_TEXT.get(text) or _DERIVED.get(text)
+    if found is None:
+        found = made_of(text, row_of)
+        if found is None:
+            raise LookupError(f"{text} was taken away: a model that draws from it is of no use")
+        _DERIVED[text] = found
+    return found
 
 
 def names_with(fact: str) -> list[str]:
@@ -96,6 +66,7 @@ def add_row(row: Distribution) -> None:
 
 def remove_row(text: str) -> None:
     row = _BY_TEXT.pop(text)
+    _DERIVED.clear()
     DISTRIBUTIONS.remove(row)
     left = tuple(other for other in _BY_NAME[row.name] if other is not row)
     if left:

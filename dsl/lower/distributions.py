@@ -50,7 +50,7 @@ def lower_distribution(law: c.Law, axes: tuple[str, ...], scope: Scope) -> Code:
             value = as_number(value, argument.type, Type(Real()))
         # Axes of length one in front where the argument lacks a binder that another one has.
         given[key] = align(value, axes, len(params[key].axes)).code if value.axes else value.code
-    added = (law.name,) if law.facts.added else ()
+    added = (law.facts.name,) if law.facts.added else ()
     for helper in (*law.facts.helpers, *added):
         given[helper] = name(scope.needs.helper(helper))
     found: Code = _filled(constructor(law.row), given)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from ...library.distributions import RANGE_ENDS
+from ...library.derived import RANGE_ENDS
 from ...source import Span
 from .. import core as c
 from ..dependence import find_recurrences, lagged_edges, nodes_read, offset_of

@@ -20,6 +20,7 @@ from . import (
     intervals,
     lists,
     loops,
+    mixtures,
     moreau,
     perturb,
     quantiles,
@@ -42,6 +43,7 @@ MODULES = (
     quantiles,
     tails,
     truncated,
+    mixtures,
     divergences,
 )
 
