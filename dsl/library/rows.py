@@ -248,7 +248,6 @@ REASONS: dict[str, str] = {
     "tails": "no better formulas are written, or they are not needed",
     "moments": "it has no mean or no variance, or NumPyro has no formula for them",
     "entropy": "NumPyro has no formula for its entropy",
-    "masses": "all its values have a density, or all have a probability",
     "highest": "it is not a count up to an argument",
     "measure_split": "no pair of densities is known whose difference is its derivative",
     "relaxed": "it is not the argmax of logits with noise",

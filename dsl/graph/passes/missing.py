@@ -90,6 +90,8 @@ def open_missing(graph: Graph, arrays: Mapping[str, Array], missing: Mapping[str
     found = Opened(graph, dict(arrays), {}, {}, ())
     for name, mask in missing.items():
         node = graph[name]
+        if mask.all() or _children(graph, node):
+            _verify_density(node)
         if mask.all():
             note = f"`{node.name}` is missing altogether, and unknown as what is not observed"
             found = _changed(found, node, [node.replace(observed=False)], {}, note)
@@ -102,6 +104,13 @@ def open_missing(graph: Graph, arrays: Mapping[str, Array], missing: Mapping[str
         else:
             found = _held(found, node, mask) if name in finite else _imputed(found, node, mask)
     return found.replace(graph=run_passes(found.graph))
+
+
+def _verify_density(node: Node) -> None:
+    """Raises for values with a probability among those with a density: they are not inferred."""
+    if any(law.facts.masses for law in node.laws):
+        message = f"`{node.name}` has missing entries, and some of its values have a probability"
+        raise Unfit(node.name, message, f"{LEAVE_OUT}, or draw what is not cut and clip it")
 
 
 def _told(node: Node, mask: Array, how: str) -> str:
