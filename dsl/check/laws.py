@@ -183,8 +183,8 @@ def _listed(laws: Sequence[c.Law], ctx: Context) -> tuple[t.Axis, c.Law, Argumen
     for law in laws[1:]:
         if law.row != first.row:
             help = "give all parts the same form, or draw which one it is: `z ~ Categorical(w)`"
-            message = f"the parts of a mixture are of one form, but this is no {first.name}"
-            ctx.error("E0417", f"{message} as written before", law.span, help)
+            message = f"the parts of a mixture are of one form, that of the first: {first.name}"
+            ctx.error("E0417", message, law.span, help)
             return None
     columns = zip(*(law.arguments for law in laws), strict=True)
     joined = [_stacked([core for _, core in column], axis) for column in columns]

@@ -15,6 +15,13 @@ from .tables import ParseTables
 MANY = 10_000
 OPENING = frozenset({"LPAR", "LBRACKET", "LBRACE"})
 CLOSING = frozenset({"RPAR", "RBRACKET", "RBRACE"})
+UNFINISHED = frozenset(
+    {"EQUALS", "DEFINE", "TILDE", "PLUS", "MINUS", "STAR", "SLASH", "AT", "CARET", "COMPARE"}
+    | {"AND", "OR", "NOT", "THEN", "ELSE", "DO"}
+)
+"""After these a statement goes on in the next line."""
+GOES_ON = re.compile(r"[ \t]*(?:(?:then|else|with|and|or)\b|[-+*/^@])")
+"""With these a line goes on with the statement before it: none starts with one."""
 Make = Callable[[list[Any]], Any]
 Reduction = tuple[str, int, Make | None]
 
@@ -77,7 +84,9 @@ class Lexicon:
 
 
 class Reader:
-    """Drops newlines inside ( ) and [ ]; supplies the one missing before } and at the end."""
+    """Drops newlines inside ( ) and [ ] and where no statement ends; supplies the one missing
+    before } and at the end.
+    """
 
     always_allowed = frozenset({"NEWLINE", "RBRACE"})
 
@@ -90,6 +99,7 @@ class Reader:
         self._open: list[str] = []
         self._ended = False
         self._empty = True
+        self._before = ""
 
     def next(self, allowed: dict[str, int]) -> Token:
         if self.waiting:
@@ -107,14 +117,20 @@ class Reader:
             if type_ == "COMMENT":
                 self.comments.append(token)
             elif type_ == "NEWLINE":
-                if not self._open or self._open[-1] == "LBRACE":
+                if self._ends_a_statement():
                     return token
             elif type_ not in self.lexicon.ignored:
+                self._before = type_
                 return self._bracket(token) if type_ in OPENING or type_ in CLOSING else token
         if self._ended or self._empty:
             return Token("$END", "", self.end, self.end)
         self._ended = True
         return Token("NEWLINE", "", self.end, self.end)
+
+    def _ends_a_statement(self) -> bool:
+        is_inside = bool(self._open) and self._open[-1] != "LBRACE"
+        goes_on = GOES_ON.match(self.text, self.position, self.end)
+        return not (is_inside or self._before in UNFINISHED or goes_on)
 
     def _bracket(self, token: Token) -> Token:
         if token.type in OPENING:

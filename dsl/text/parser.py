@@ -126,5 +126,5 @@ def split_statements(text: str) -> Iterator[Span]:
         code = _QUIET.sub("", line)
         depth += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
         offset += len(line)
-        previous = line
+        previous = line if code.strip() else previous
     yield Span(start, offset)

@@ -21,7 +21,7 @@ from lark import Token as LarkToken
 
 from dpc.dsl.source import Span
 from dpc.dsl.text import tables as made
-from dpc.dsl.text.lalr import Automaton, Token, TooDeep, Unexpected
+from dpc.dsl.text.lalr import GOES_ON, UNFINISHED, Automaton, Token, TooDeep, Unexpected
 from dpc.dsl.text.tables import grammar_text
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +33,7 @@ class Newlines:
     """What `Reader` does about newlines, as a filter of Lark's tokens."""
 
     always_accept = ("NEWLINE", "RBRACE")
+    text = ""
 
     def process(self, stream: Iterator[LarkToken]) -> Iterator[LarkToken]:
         opened: list[str] = []
@@ -40,6 +41,11 @@ class Newlines:
         for token in stream:
             if token.type == "NEWLINE" and opened and opened[-1] != "LBRACE":
                 continue
+            if token.type == "NEWLINE":
+                if last and last.type in UNFINISHED:
+                    continue
+                if GOES_ON.match(self.text, token.end_pos):
+                    continue
             if token.type in ("LPAR", "LBRACKET", "LBRACE"):
                 opened.append(token.type)
             elif token.type in ("RPAR", "RBRACKET", "RBRACE"):
@@ -52,6 +58,9 @@ class Newlines:
             yield LarkToken("NEWLINE", "", last.end_pos)
 
 
+NEWLINES = Newlines()
+
+
 def recorder(rule: str) -> Callable[[list[Any]], Any]:
     """Every rule becomes (its name, its children)."""
     return lambda children: (rule, *children)
@@ -59,7 +68,7 @@ def recorder(rule: str) -> Callable[[list[Any]], Any]:
 
 @cache
 def lark() -> Lark:
-    return Lark(grammar_text(), postlex=Newlines(), **made.LARK_OPTIONS)
+    return Lark(grammar_text(), postlex=NEWLINES, **made.LARK_OPTIONS)
 
 
 @cache
@@ -85,6 +94,7 @@ def ours(text: str) -> Any:
 
 
 def theirs(text: str) -> Any:
+    NEWLINES.text = text
     try:
         return plain(lark().parse(text))
     except UnexpectedCharacters as error:
