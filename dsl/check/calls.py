@@ -1,5 +1,6 @@
 """Calls: built-in functions, functions of the program, and distributions."""
 
+import re
 from collections.abc import Sequence
 
 from ..diagnostics import did_you_mean
@@ -18,7 +19,11 @@ from ..graph.types import (
     same_shape,
 )
 from ..library.distributions import distributions_by_name
-from ..library.elsewhere import DISTRIBUTIONS_ELSEWHERE, FUNCTIONS_ELSEWHERE
+from ..library.elsewhere import (
+    DISTRIBUTIONS_ELSEWHERE,
+    FUNCTIONS_ELSEWHERE,
+    QUESTIONS_ELSEWHERE,
+)
 from ..library.functions import functions_by_name
 from ..library.questions import QUESTIONS
 from ..library.rows import Distribution
@@ -59,6 +64,10 @@ def infer_function(
 def _name_elsewhere(name: str, table: dict[str, str]) -> str:
     """`numpy.log` and `pm.Normal` are looked up by their last part."""
     last = name.rpartition(".")[2]
+    asked = re.fullmatch(r"[a-z]\w*_(lpdf|lpmf|logp|logpdf|logpmf|lcdf|lccdf|cdf)", last)
+    if asked and table is FUNCTIONS_ELSEWHERE:
+        question = QUESTIONS_ELSEWHERE.get(asked[1], "log_density")
+        return f"ask the distribution: `{question}(Normal(m, s), x)`"
     return f"here it is {table[last]}" if last in table else ""
 
 
@@ -259,6 +268,9 @@ def _report_distribution_misfit(
     if code == "E0402":
         params = [", ".join(p.name for p in other.signature.params) for other in rows]
         help = "it is written " + " or ".join(f"`{row.name}({own})`" for own in params)
+        first = row.signature.params[0]
+        if first.type.axes and "too many" in misfit.message:
+            help = f"an array is one argument: `{row.name}([0.2, 0.8])`"
     elif "index it" in help:
         help = "a draw has one binder for each axis: `x[i in D] ~ Normal(a[i], s)`"
     ctx.error(code, misfit.message, misfit.span, help=help)

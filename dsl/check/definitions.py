@@ -218,12 +218,23 @@ def _check_written_type(
 
 def _type_help(target: s.Target, given: t.Type, wanted: t.Type) -> str:
     if not t.same_shape(given.shape, wanted.shape):
+        if given.shape and not wanted.shape:
+            return _element_help(target, given.shape[0])
         if target.indices or given.shape or not wanted.shape:
             return "bind one index for each axis, as in `x[i in D] ~ ...`"
         pairs = zip("ijklmn", wanted.shape, strict=False)
         binders = ", ".join(f"{name} in {axis}" for name, axis in pairs)
         return f"bind one index for each axis: `{target.name.name}[{binders}] ...`"
     return f"declare it `: {show_kind(given.replace(shape=()))}`"
+
+
+def _element_help(target: s.Target, axis: t.Axis) -> str:
+    """One number is wanted: an element of an array, or a sum of products."""
+    for index in target.indices:
+        if isinstance(index, s.Binder) and index.range.dim.name == str(axis):
+            i = index.name.name
+            return f"take its element: `x[{i}]` for `x`, or `(A @ b)[{i}]` for `A @ b`"
+    return "a sum of products is `dot(x, b)`; else bind one index for each axis: `x[i in D] ~ ...`"
 
 
 def agrees(given: t.Type, wanted: t.Type) -> bool:

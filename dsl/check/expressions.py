@@ -7,6 +7,7 @@ from ..graph import core as c
 from ..graph import types as t
 from ..graph.breaks import selects
 from ..library.distributions import distributions_by_name
+from ..library.elsewhere import NAMES_ELSEWHERE
 from ..library.functions import functions_by_name
 from ..source import Span
 from ..text import syntax as s
@@ -134,6 +135,7 @@ def _infer_label(expr: s.Name, ctx: Context) -> c.Core | None:
 
 def _report_unknown_name(expr: s.Name, ctx: Context) -> c.Core:
     help = did_you_mean(expr.name, [*ctx.visible_names(), "true", "false"])
+    help = help or NAMES_ELSEWHERE.get(expr.name, "")
     if expr.name in functions_by_name():
         help = f"`{expr.name}` is a function: write `{expr.name}(...)`"
     elif expr.name in distributions_by_name():
@@ -176,7 +178,9 @@ def _infer_index(expr: s.Index, ctx: Context) -> c.Core:
             axes = "1 axis" if len(base.type.shape) == 1 else f"{len(base.type.shape)} axes"
             given = f"{len(expr.indices)} indices"
             message = f"{given} for {axes} {t.show_shape(base.type.shape)}"
-        return refuse("E0305", message, expr.span, ctx)
+        is_smooth_maximum = isinstance(base, c.Apply) and base.function == "softmax"
+        chances = "`softmax` is a smooth maximum: probabilities are `softargmax(x)`"
+        return refuse("E0305", message, expr.span, ctx, chances if is_smooth_maximum else "")
     pairs = list(zip(expr.indices, base.type.shape, strict=False))
     indices = [check_index(infer(index, ctx, axis), axis, ctx) for index, axis in pairs]
     shape, constraint = base.type.shape[len(indices) :], base.type.constraint

@@ -8,6 +8,7 @@ from ..graph.typed import Scalar, Setting
 from ..graph.types import Bool, Int, Real, Type
 from ..library.annotations import ANNOTATIONS, AnnotationRow, MethodRow, grad_method
 from ..library.distributions import DISTRIBUTIONS, names_with
+from ..library.elsewhere import METHODS_ELSEWHERE
 from ..source import Span
 from ..text import syntax as s
 from .context import Context
@@ -90,7 +91,9 @@ def _check_method(
     methods = {m.name: m for m in row.methods}
     if not isinstance(method, s.Name) or method.name not in methods:
         written = method.name if isinstance(method, s.Name) else ""
-        help = did_you_mean(written, methods) or f"choose one of {', '.join(methods)}"
+        own = METHODS_ELSEWHERE.get(written)
+        help = f"here it is `{own}`" if own in methods else did_you_mean(written, methods)
+        help = help or f"choose one of {', '.join(methods)}"
         message = f"there is no method `{written}` of `{row.name}`"
         if not written:
             message = f"`{row.name}` needs a method"

@@ -165,7 +165,6 @@ def _warn_hard(body: c.Core | c.Law, context: _SmoothingReport) -> None:
             message = f"`{ref.name}` is computed elsewhere, so this stays hard"
             context.say("W0701", message, read.span, help)
 
-
     _warn_idle(body, context)
 
 

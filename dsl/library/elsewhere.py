@@ -16,7 +16,17 @@ FUNCTIONS_ELSEWHERE = {
     "fabs": "`abs(x)`",
     "std": "`sd(x)`",
     "concatenate": "`concat(a, b)`",
+    "cumulative_sum": "`cumsum(x)`",
     "matmul": "`a @ b`",
+    "Phi_approx": "`Phi(x)`",
+    "log_mix": "a distribution: `Mixture([p, 1 - p], [D, E])`",
+    "odeint": "what you bind from Python: `extern fn`; steps of your own are a recurrence",
+    "ode_rk45": "what you bind from Python: `extern fn`; steps of your own are a recurrence",
+    "relu6": "`clip(x, 0, 6)`",
+    "rep_array": "`x * ones(D)`",
+    "rep_matrix": "`x * ones(D, E)`",
+    "to_vector": "nothing: arrays keep their axes",
+    "to_matrix": "nothing: arrays keep their axes",
 }
 
 DISTRIBUTIONS_ELSEWHERE = {
@@ -36,5 +46,44 @@ DISTRIBUTIONS_ELSEWHERE = {
     "binomial_logit": "`Binomial(n, logits=...)`",
     "neg_binomial_2": "`NegativeBinomial(mean, concentration)`",
     "double_exponential": "`Laplace(location, scale)`",
+    "Multinoulli": "`Categorical(p)`",
+    "N": "`Normal(mean, sd)`",
+    "Gaussian": "`Normal(mean, sd)`",
+    "std_normal": "`Normal(0, 1)`",
+    "MixtureSameFamily": "`Mixture(w, [k in K] Normal(mu[k], s[k]))`",
+    "MixtureGeneral": "`Mixture([p, 1 - p], [D, E])`",
+    "NormalMixture": "`Mixture(w, [k in K] Normal(mu[k], s[k]))`",
+    "ZeroInflatedDistribution": "`ZeroInflated(p, D)`",
+    "HurdlePoisson": "`ZeroInflated(p, Truncated(Poisson(rate), lower=1))`",
+    "HurdleGamma": "`ZeroInflated(p, Gamma(shape, rate))`",
+    "TabularCPD": "`x ~ table parent => yes, no { ... }`",
+    "inv_gamma": "`InverseGamma(shape, scale)`",
+    "scaled_inv_chi_square": "`ScaledInverseChiSquared(df, scale)`",
+    "lkj_corr_cholesky": "`LKJCholesky(D, concentration)`",
+    "multi_normal_cholesky": "`MultivariateNormal(mean, chol=L)`",
+    "ordered_logistic": "`OrderedLogistic(x, cuts)`",
+    "DiracDelta": "a value: `x = c`",
+    "Delta": "a value: `x = c`",
+    "Deterministic": "a value: `x := e`",
+    "Potential": "a factor: `factor name : e`",
     "Flat": "nothing: a variable without a distribution is a `param`",
 }
+
+METHODS_ELSEWHERE = {
+    **dict.fromkeys(("reinforce", "score", "score_function", "likelihood_ratio"), "sfe"),
+    **dict.fromkeys(("reparam", "reparameterization", "reparametrization", "rsample"), "pathwise"),
+    **dict.fromkeys(("st", "ste", "straightthrough"), "straight_through"),
+    **dict.fromkeys(("concrete", "gumbel", "relaxed"), "gumbel_softmax"),
+    **dict.fromkeys(("sum", "exact", "expect", "enumeration"), "enumerate"),
+}
+
+NAMES_ELSEWHERE = {
+    **dict.fromkeys(("E", "Expectation"), "an objective is an expectation already: `minimize x^2`"),
+    "pi": "write `3.141592653589793`",
+    "e": "write `exp(1)`",
+    "inf": "no number is infinite here: leave a bound out that is not there",
+    "None": "nothing stands for nothing: a missing observation is missing in the data",
+    "nan": "a missing observation is missing in the data",
+}
+
+QUESTIONS_ELSEWHERE = {"lcdf": "log_cdf", "lccdf": "log_survival", "cdf": "cdf"}

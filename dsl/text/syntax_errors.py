@@ -39,10 +39,11 @@ OPERATORS_OF_OTHERS = {
     ".*": "write `a * b`: products are elementwise, the matrix product is `A @ B`",
     "./": "write `a / b`: quotients are elementwise",
     "<-": "write `=` for a value, `~` for a distribution",
-    "//": "comments start with `#`",
+    "//": "comments start with `#`; a whole quotient is `floor(a / b)`",
     "/*": "comments start with `#`",
     "+=": "write `factor name : e` to add to the log density",
-    "'": "labels and names need no quotes; a name of other characters goes between backquotes",
+    "'": "labels and names need no quotes: a draw is `x ~ Normal(0, 1)`; a name of other "
+    "characters goes between backquotes",
     "?": "write `if c then a else b`",
     "\\": "a statement runs over several lines inside parentheses",
     "\N{MINUS SIGN}": "write `-`",
@@ -61,6 +62,23 @@ OPERATORS_OF_OTHERS = {
     "\N{HORIZONTAL ELLIPSIS}": "write `..`",
     "\N{LEFT DOUBLE QUOTATION MARK}": 'write `"`',
     "\N{RIGHT DOUBLE QUOTATION MARK}": 'write `"`',
+}
+
+_BIF = "this is a network in another format", "convert it: `dpc convert file.bif`"
+STATEMENTS_OF_OTHERS = {
+    "network": _BIF,
+    "variable": _BIF,
+    "probability": _BIF,
+    "return": ("a function is its value", "write that alone: `fn f(x: real) -> real = x^2`"),
+    "print": ("nothing is printed here", "`:=` keeps a value in every output: `y := x^2`"),
+    "observe": (
+        "what is seen is declared, and its values come with the data",
+        "write `observed x : real`, or give the value in a question: `--given x=3`",
+    ),
+    "P": (
+        "a probability stands in a distribution or in a table",
+        "as in `wet : YesNo ~ table rain => yes, no { yes => 0.9, 0.1; no => 0.2, 0.8 }`",
+    ),
 }
 
 
@@ -182,6 +200,9 @@ def _habits(m: Mishap) -> Iterator[Diagnostic]:
     word = m.head.strip()
     if word in keywords() and m.token in ("TILDE", "EQUALS", "DEFINE"):
         yield _reserved(m.at_head(0, len(word)), word)
+    if word in STATEMENTS_OF_OTHERS and "TILDE" in m.allowed:
+        at_word = m.at_head(0, len(word))
+        yield at_word.report("E0001", *STATEMENTS_OF_OTHERS[word])
     is_word = word.isidentifier() and word not in keywords() and "TILDE" in m.allowed
     if is_word and m.token in ("NAME", "NUMBER", "STRING", "LPAR", "COLON"):
         help = did_you_mean(word, sorted(statement_words()))
@@ -264,6 +285,19 @@ _COMPREHENSION = "write `[i in D] x[i]` for an array, `sum[i in D] x[i]` for a s
 
 HABITS = (
     # what stands before in the statement, what stands here, the message, the help
+    (r"^with", r"\w", "a model has no `with` block",
+     "write its statements alone: `x ~ Normal(0, 1)`, in plates `x[i in D] ~ Normal(0, 1)`"),
+    (r"\b\w+_lp[dm]f\(.*", r"\|", "a log density is asked of a distribution",
+     "write `log_density(Normal(m, s), x)`"),
+    (rf"^{_NAME}(\[.*\])?", r"\|\s*(?P<parent>\w+)",
+     "what a draw depends on stands in its distribution",
+     "write `{name} ~ table {parent} {{ ... }}`, or `{name} ~ Bernoulli(...)` of it"),
+    (_ROLE + rf"{_NAME}", r"[<>]", "bounds stand in the type",
+     "write `{role} {name} : real(lower=0)`"),
+    (r"=\s*(?P<mark>return|lambda)", r"\w|\(|-", "a function is its value, without `{mark}`",
+     "write `fn f(x: real) -> real = x^2`"),
+    (rf"{_DIM}\s*=\s*\d+", r":", "the size of a dim is one number",
+     "write `dim {name} = 5`: its members are 0 to 4"),
     (r"^for", r"\(", "the binder of a `for` has no parentheses", "write `for i in D {{ ... }}`"),
     (r"^(?P<word>for|soft|guide)\b[^=~]*", r":",
      "a block stands between braces", "write `{word} ... {{ ... }}`"),
@@ -303,6 +337,9 @@ HABITS = (
      "write `x = loop s = 1.0 while s < 9 max 100 do 2 * s`"),
     (r"[-+*/^@<>=]\s*(?P<mark>if|loop)\b", r"",
      "an `{mark}` inside an operation needs parentheses", "write `({mark} ...)`"),
+    (r"^(import|from)", r"(?P<path>numpy|scipy|jax|torch|pymc|numpyro|pandas|math)\b",
+     "a model imports models, not Python",
+     "functions are built in, `dpc explain functions`; others are bound by `extern fn`"),
     (r"^import", r"(?P<path>\w+)",
      "the path of an import is quoted", "write `import \"{path}.dp\" as {path}`"),
     (r"^import\s*(?P<path>\"[^\"]*\")", r"",

@@ -148,6 +148,8 @@ def test_words_that_start_an_expression_are_not(word: str) -> None:
 
 
 def test_a_statement_goes_on_after_and_before_operators() -> None:
-    broken = "z ~\n  Normal(0,\n    1)\n  with noncentered\ny =\n  if z > 2\n  then 1 +\n  z\n  else 2\n"
+    broken = (
+        "z ~\n  Normal(0,\n    1)\n  with noncentered\ny =\n  if z > 2\n  then 1 +\n  z\n  else 2\n"
+    )
     whole = "z ~ Normal(0, 1)  with noncentered\ny = if z > 2 then 1 + z else 2\n"
     assert format_source(Source("x.dp", broken)) == format_source(Source("x.dp", whole))
