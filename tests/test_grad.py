@@ -17,6 +17,7 @@ from scipy import special
 from dpc.cli import main
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 MODELS = Path(__file__).parent.parent / "models"
 GATE = str(MODELS / "gate.dp")

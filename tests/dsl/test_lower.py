@@ -22,6 +22,7 @@ from dpc.dsl.lower.run import run_graph
 from dpc.dsl.pipeline import read_source
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 FOLDER = Path(__file__).parent.parent.parent / "models"
 MODELS = sorted(path for path in FOLDER.rglob("*.dp") if path.parent.name != "bayes")

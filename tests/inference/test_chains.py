@@ -18,6 +18,8 @@ from dpc.inference.engines import path as chains
 from dpc.inference.errors import ImpossibleEvidenceError, InferenceError
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
+
 STEPS, STATES, BEST = 4, 3, 4
 
 

@@ -24,6 +24,8 @@ from dpc.inference.families.family import Family
 from dpc.inference.families.fits import fit_to_data, to_natural
 from dpc.inference.families.table import FAMILIES, find_family
 
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
+
 NAMES = tuple(FAMILIES)
 
 

@@ -19,6 +19,8 @@ from dpc.inference.engines.slices.slices import Slices
 from dpc.inference.errors import InferenceError, MemoryLimitError
 from dpc.inference.factors.factor_graph import Factor, FactorGraph
 
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
+
 
 def graph_of(model: Slices) -> FactorGraph:
     factors = []

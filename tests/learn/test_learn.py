@@ -22,6 +22,7 @@ from dpc.learn.likelihood import Likelihood
 from dpc.learn.roles import Update, find_updates
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 MIXTURE = """
 dim N

@@ -14,6 +14,7 @@ from dpc.finite.convert import network_of
 from dpc.finite.discrete import discrete_model
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 ALARM = Path(__file__).resolve().parents[2] / "models" / "networks" / "alarm.dp"
 ROWS = 5000

@@ -20,6 +20,7 @@ from dpc.dsl.library.distributions import DISTRIBUTIONS
 from dpc.learn.result import NotApplicable, learned
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 SWITCHING = """
 dim T

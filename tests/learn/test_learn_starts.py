@@ -13,6 +13,7 @@ from dpc.learn.clusters import assign
 from dpc.learn.result import Fit, NotApplicable
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 MIXTURE = """
 dim K = 2

@@ -22,6 +22,7 @@ from dpc.inference.mcmc.run import NutsPlan, NutsRun
 from dpc.inference.mcmc.target import TargetDensity
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 CHAIN = """
 dim T

@@ -14,6 +14,7 @@ import dpc
 from dpc.inference.mcmc.target import TargetDensity
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
 
 Values = dict[str, Any]
 REGRESSION = """
