@@ -8,6 +8,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.poles import POLES
 from dpc.dsl.graph.typed import Setting
 from dpc.dsl.library.annotations import grad_method
+from dpc.dsl.library.derived import WRITTEN_ENDS
 from dpc.dsl.source import Span
 
 from .follow import is_path
@@ -140,5 +141,6 @@ def moving_edges(node: Node, graph: Graph) -> str:
             above = [graph[read] for read in nodes_read(argument)]
             moves = any(n.random or n.kind is not Kind.INPUT for n in above)
             if moves and name in law.facts.edges:
-                return f"the support of `{law.name}` moves with `{name}`"
+                word = WRITTEN_ENDS.get(name, name)
+                return f"the support of `{law.name}` moves with `{word}`"
     return ""

@@ -58,8 +58,8 @@ def _of_draw(node: Node) -> str:
     names = " or ".join(dict.fromkeys(law.name for law in node.laws))
     if is_cut(node):
         return (
-            f"`{node.name}` is cut to {node.type}, a range in which {names} has no mass that "
-            "numbers can hold: widen the range, or change the distribution"
+            f"`{node.name}` is cut to a range in which {names} has no mass that numbers can hold, "
+            "or to none: widen the range, or change the distribution"
         )
     return (
         f"`{node.name}` is not a number: an argument of {names or 'its distribution'} is outside "

@@ -15,6 +15,7 @@ from ..graph.known import NOTHING_KNOWN, Known
 from ..graph.ranges import Interval, value_at
 from ..graph.types import CONSTRAINT_RANK, Real
 from ..graph.zeros import Zeros
+from ..library.derived import WRITTEN_ENDS
 from ..library.distributions import distributions_by_name
 from ..library.functions import OPERATORS, functions_by_text
 from ..library.notation import Ends, ParamSpec
@@ -98,6 +99,8 @@ class Arguments:
                 yield from self._of_array(call, param, value, text)
         if call.row.ascending:
             yield from self._of_order(call, text)
+        if isinstance(call.core, c.Law) and call.core.is_truncated:
+            yield from self._of_cut(call, call.core)
         yield from self._of_lengths(call)
         if isinstance(call.row, Distribution):
             yield from self._of_degrees(call)
@@ -147,7 +150,7 @@ class Arguments:
         assert ends is not None
         if isinstance(value, c.Const):
             return f"write {param.type.words}"
-        mend = self._declaration(value, ends) or _around(ends)
+        mend = self._declaration(value, ends) or _around(ends, value.type.whole)
         free = self._free_form(call, param)
         return f"write `{call.row.name}({free}=...)`, or {mend}" if free else mend
 
@@ -196,7 +199,14 @@ class Arguments:
             return
         if word == "invertible":
             return
-        free = self._free_form(call, param)
+        if isinstance(value, c.Lookup):
+            for entry in value.entries:
+                if not self.constraints.keeps(entry, word):
+                    yield from self._of_array(call, param, entry, text)
+            return
+        # Probabilities by their labels, and those of a row of a table, have no other form.
+        is_listed = value.span == call.core.span or isinstance(value, c.Stack)
+        free = "" if is_listed else self._free_form(call, param)
         other = f"write `{call.row.name}({free}={text(value.span)})`, or " if free else ""
         ref = value.base if isinstance(value, c.At) else value
         is_drawn = isinstance(call.row, Distribution)
@@ -207,6 +217,8 @@ class Arguments:
             yield ArgumentFault("E0403", message, value.span, help)
             return
         help = f"{other}{_MENDS.get(word, 'declare it so')}"
+        if is_listed and word == "simplex":
+            help = "write what sums to 1, as `p` and `1 - p` with `p : real(lower=0, upper=1)`"
         yield ArgumentFault("W0401", f"{wanted}, and nothing says that this is", value.span, help)
 
     # ---- two arguments, and sizes
@@ -223,9 +235,10 @@ class Arguments:
         if least >= 0 and not is_empty:
             return
         relation = "is not above" if may_be_equal else "is below"
+        first, second = (WRITTEN_ENDS.get(name, name) for name in (first, second))
         message = f"`{first}` of {call.name} {relation} `{second}`, but here "
         if is_empty:
-            reason = self._difference(call, first, second, (least, most))
+            reason = self._difference(call, (low, high), second, (least, most))
             help = "exchange them, or change one"
             yield ArgumentFault(call.wrong, f"{message}{reason}", call.core.span, help)
             return
@@ -236,16 +249,39 @@ class Arguments:
         help += f", or declare bounds that keep `{a}` below `{b}`"
         yield ArgumentFault("W0401", f"{message}nothing keeps them in order", call.core.span, help)
 
-    def _difference(self, call: CheckedCall, first: str, second: str, ends: Interval) -> str:
+    def _of_cut(self, call: CheckedCall, law: c.Law) -> Iterator[ArgumentFault]:
+        """An end that may lie beyond all draws leaves none of them."""
+        given = dict(law.arguments)
+        support = law.facts.signature.result.ends
+        for end, own, is_low in (("at_least", "upper", True), ("at_most", "lower", False)):
+            if end not in given:
+                continue
+            place = given[end]
+            if own in given:
+                low, high = (place, given[own]) if is_low else (given[own], place)
+                is_inside = self.facts.difference(high, low, call.known)[0] >= 0
+            else:
+                low, high = self._range(call, place)
+                least, most = (support.low, support.high) if support else (-inf, inf)
+                is_inside = high <= most if is_low else low >= least
+            if not is_inside:
+                where = "above" if is_low else "below"
+                word = WRITTEN_ENDS[end]
+                message = f"`{word}` may lie {where} all draws of {call.name}, which leaves none"
+                help = "declare bounds that keep it within, or write `min(...)`, `max(...)`"
+                yield ArgumentFault("W0401", message, place.span, help)
+
+    def _difference(
+        self, call: CheckedCall, given: tuple[c.Core, c.Core], second: str, ends: Interval
+    ) -> str:
         """Why two arguments are in the wrong order: what they are, or how they differ."""
-        given = dict(call.core.arguments)
-        own = self._range(call, given[first]), self._range(call, given[second])
+        own = self._range(call, given[0]), self._range(call, given[1])
         if all(low == high for low, high in own):
             return f"it is {shown(*own[0])} and `{second}` is {shown(*own[1])}"
         least, most = ends
         is_same = least == most == 0
         bound = f"{most:g}" if least == most else f"at most {most:g}"
-        return "they are the same" if is_same else f"`{second}` - `{first}` is {bound}"
+        return "they are the same" if is_same else f"`{second}` less it is {bound}"
 
     def _of_degrees(self, call: CheckedCall) -> Iterator[ArgumentFault]:
         """Matrices of K rows need more than K - 1 degrees of freedom."""
@@ -369,8 +405,10 @@ def _sizes(call: CheckedCall, axis: str) -> Iterator[tuple[str, c.Core, int | No
             yield name, value, value.type.shape[specs[name].axes.index(axis)].size
 
 
-def _around(ends: Ends) -> str:
+def _around(ends: Ends, whole: bool = False) -> str:
     """What maps any number into a domain."""
+    if whole and isfinite(ends.low):
+        return f"write `max(..., {ends.low:g})` around it"
     if isfinite(ends.low) and isfinite(ends.high):
         if (ends.low, ends.high) == (0, 1):
             return "write `logistic(...)` around it"

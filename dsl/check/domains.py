@@ -16,10 +16,12 @@ from ..graph.facts import MOST_BODIES, Facts
 from ..graph.known import IN_SOFT_STATEMENT, NOTHING_KNOWN, Known
 from ..graph.ranges import Interval
 from ..graph.typed import Definition, Function, Piece, Typed
-from ..graph.types import Int, Real
+from ..graph.types import Int, Real, Type
 from ..graph.zeros import Zeros
 from ..source import Source, Span
 from .arguments import ArgumentFault, Arguments, call_of, shown
+
+LEVEL = Type(Real(0, 1))
 
 MOST_DEEP = 20
 """Functions in functions that are looked into: Python's stack ends."""
@@ -114,6 +116,10 @@ class _Domains:
             yield from self._walk(part, own)
         if isinstance(core, c.CallFn):
             yield from self._of_call(core, known)
+        if isinstance(core, c.Quantile):
+            level = self.facts.range_of(core.probability, known)
+            wanted = "a quantile is asked at a probability from 0 to 1"
+            yield from self._of_promised(wanted, LEVEL, core.probability, level)
         call = call_of(core, known)
         if call is not None:
             for finding in self.arguments.findings(call, self._text):
@@ -144,13 +150,34 @@ class _Domains:
     def _of_call(self, core: c.CallFn, known: Known) -> Iterator[ArgumentFault]:
         """What is wrong inside of a function, at the place where it is called."""
         self.called.add(core.function)
+        function = self.facts.functions[core.function]
         ranges = tuple(self.facts.range_of(argument, known) for argument in core.arguments)
-        for finding in self._of_body(self.facts.functions[core.function], ranges):
+        for (name, type_), argument, own in zip(
+            function.parameters, core.arguments, ranges, strict=True
+        ):
+            wanted = f"`{name}` of `{core.function}` is {type_}"
+            yield from self._of_promised(wanted, type_, argument, own)
+        for finding in self._of_body(function, ranges):
             inside = f"in `{core.function}`, "
             message = finding.message.removeprefix("in ")
             is_deeper = message != finding.message
             message = finding.message if is_deeper else inside + finding.message
             yield finding.replace(message=message, span=core.span)
+
+    def _of_promised(
+        self, wanted: str, type_: Type, value: c.Core, own: Interval
+    ) -> Iterator[ArgumentFault]:
+        """An argument of a function of the program keeps to the type that is written for it."""
+        (low, high), (least, most) = own, type_.bounds
+        if type_.constraint:
+            if not self.arguments.constraints.keeps(value, type_.constraint):
+                message = f"{wanted}, and nothing says that this is"
+                yield ArgumentFault("W0401", message, value.span, "declare it so")
+        elif isinstance(type_.domain, Real | Int) and (low < least or high > most):
+            is_sure = high < least or low > most
+            message = f"{wanted}, but this {'is' if is_sure else 'can be'} {shown(low, high)}"
+            help = "write what keeps to it: `max(...)`, `exp(...)`"
+            yield ArgumentFault("E0219" if is_sure else "W0401", message, value.span, help)
 
     def _of_body(
         self, function: Function, ranges: tuple[Interval, ...]

@@ -1,16 +1,20 @@
 """Checking a whole program: names, order, types, roles. Every mistake is reported."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from ..diagnostics import Diagnostic, Label
 from ..graph import core as c
 from ..graph.breaks import is_soft
+from ..graph.constraints import Constraints
 from ..graph.dependence import Edge, Recurrence, components, find_recurrences
+from ..graph.facts import Facts
 from ..graph.typed import Definition, Function, Objective, Typed
 from ..graph.types import UNKNOWN, Bool, IndexOf, Int, Real, Type
 from ..limits import MAX_CALLS, MAX_DEPTH
 from ..record import Record
 from ..text import syntax as s
+from .arguments import shown
 from .calls import require_type
 from .context import Context, FunctionType, ProgramFacts, TooManyErrors
 from .declared import fit_shape, resolve_type
@@ -82,6 +86,7 @@ class _Checker:
         order = [name for group in components(owners, edges) for name in group]
         functions = [f for name in order if (f := self.check_function(owners[name]))]
         self.verify_calls(functions)
+        self.verify_results(functions, owners)
         declarations = self.check_declarations(guide=False)
         guide_declarations = self.check_declarations(guide=True)
         definitions, recurrences = self.check_definitions(guide=False)
@@ -130,6 +135,29 @@ class _Checker:
         body = infer(statement.body, context)
         require_type(body, signature.result, f"the result of `{symbol.name}`", context)
         return Function(symbol.name, signature.parameters, signature.result, body)
+
+    def verify_results(self, functions: list[Function], owners: Mapping[str, Symbol]) -> None:
+        """What a function says of its result is proved, as what a value says of itself is."""
+        facts = Facts((), functions)
+        for function in functions:
+            result, body = function.result, function.body
+            if body is None or not (body.type.known and result.known):
+                continue
+            known = facts.inside(function, tuple(type_.bounds for _, type_ in function.parameters))
+            low, high = facts.range_of(body, known)
+            least, most = result.bounds
+            is_kept = least <= low and high <= most
+            can = f"this can be {shown(low, high)}"
+            if result.constraint:
+                is_kept = Constraints(facts).keeps(body, result.constraint)
+                can = f"it is not known that this is {result.constraint}"
+            if not is_kept and isinstance(result.domain, Real | Int):
+                help = "take the range away, or write what keeps to it: `max(...)`, `exp(...)`"
+                if result.constraint:
+                    help = "take the type away, or write what is one, as `softargmax(...)`"
+                message = f"the result of `{function.name}` is {result}, but {can}"
+                ctx = self.context(owners[function.name].module)
+                ctx.error("E0414", message, body.span, help)
 
     def verify_calls(self, functions: list[Function]) -> None:
         """What one call computes: with other arguments, two calls of a function double it.

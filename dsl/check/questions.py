@@ -85,11 +85,14 @@ def _infer_value(expr: s.Expr, row: QuestionRow, law: c.Law, ctx: Context) -> c.
 
 def _is_known(law: c.Law, row: QuestionRow, span: Span, ctx: Context) -> bool:
     """Whether a fact of the distribution answers; an error that says why not."""
-    if not row.facts or any(law.facts.has(fact) for fact in row.facts):
+    is_stepwise = row.name == "quantile" and law.facts.discrete
+    if not row.facts or (any(law.facts.has(fact) for fact in row.facts) and not is_stepwise):
         return True
     is_single = law.facts.single or row.given != "value"
     reason = why_not(law.facts, row.facts[0]) if is_single else "its draws are not single numbers"
-    known = {r.name for r in DISTRIBUTIONS if any(r.has(fact) for fact in row.facts)}
+    reason = "its draws are whole numbers" if is_stepwise else reason
+    rows = [r for r in DISTRIBUTIONS if not (row.name == "quantile" and r.discrete)]
+    known = {r.name for r in rows if any(r.has(fact) for fact in row.facts)}
     help = f"it is known of {', '.join(sorted(known))}"
     ctx.error("E0416", f"`{row.name}` of {law.name} is not known: {reason}", span, help)
     return False

@@ -5,6 +5,7 @@ from math import prod
 
 from ..diagnostics import did_you_mean
 from ..graph import core as c
+from ..graph.constraints import sums_to_one
 from ..graph.types import UNKNOWN, Axis, Bool, Dim, IndexOf, Real, Type
 from ..limits import MAX_TABLE
 from ..source import Span
@@ -53,7 +54,7 @@ def infer_table_distribution(
         return None
     if isinstance(domain, Bool):
         entries = tuple(rows[id(row)].items[1] for row in filled)
-        lookup = c.Lookup(table.span, Type(Real(0, 1)), parents, entries)
+        lookup = c.Lookup(table.span, Type(Real()), parents, entries)
         return c.Law(table.span, "Bernoulli", BERNOULLI_ROW, (("p", lookup),), Type(Bool()))
     simplex = Type(Real(0, 1), (domain,), "simplex")
     lookup = c.Lookup(table.span, simplex, parents, tuple(rows[id(row)] for row in filled))
@@ -76,6 +77,9 @@ def _row_probabilities(
     type_ = Type(Real(0, 1), (axis,) if axis else ()) if is_known else UNKNOWN
     stack = c.Stack(span, type_, tuple(items[k] for k in order))
     check_sum(stack, ctx)
+    if isinstance(domain, Bool) and is_known and not sums_to_one(items):
+        help = "write what sums to 1, as `p` and `1 - p`"
+        ctx.error("W0401", "nothing says that these two sum to 1", span, help)
     return stack
 
 

@@ -9,7 +9,7 @@ from ..graph import core as c
 from ..graph import types as t
 from ..graph.constraints import IMPLIED
 from ..graph.ranges import Interval
-from ..library.derived import truncated_text
+from ..library.derived import WRITTEN_ENDS, truncated_text
 from ..library.distributions import DISTRIBUTIONS
 from .context import Context
 
@@ -52,10 +52,8 @@ def truncated(law: c.Law, ends: dict[str, c.Core], ctx: Context) -> c.Law | None
         message = f"no draw of {law.name} lies between these ends"
         ctx.error("E0415", message, law.span, "change an end, or the distribution")
         return None
-    return _cut(law, {RANGE_NAMES[name]: end for name, end in ends.items()}, (low, high))
-
-
-RANGE_NAMES = {"lower": "at_least", "upper": "at_most"}
+    written = {end: ends[word] for end, word in WRITTEN_ENDS.items() if word in ends}
+    return _cut(law, written, (low, high))
 
 
 def _cut(law: c.Law, ends: Mapping[str, c.Core], bounds: Interval) -> c.Law:

@@ -27,6 +27,8 @@ class Constraints:
 
     def keeps(self, core: c.Core, word: str) -> bool:
         """Whether it is proved to be a simplex, a covariance matrix, and so on."""
+        if isinstance(core, c.Lookup):
+            return self._all_keep(core.entries, word)
         if core.type.constraint in {word, *IMPLIED.get(word, ())}:
             return True
         if isinstance(core, c.Ref | c.At):
@@ -38,8 +40,6 @@ class Constraints:
             return bool(whole) and len(whole) == len(pieces) and self._all_keep(whole, word)
         if isinstance(core, c.If):
             return self._all_keep([core.then, core.otherwise], word)
-        if isinstance(core, c.Lookup):
-            return self._all_keep(core.entries, word)
         rule = _RULES.get(word)
         return rule is not None and rule(self, core)
 
@@ -51,13 +51,8 @@ class Constraints:
         if isinstance(core, c.Stack):
             if core.type.shape[1:]:
                 return self._all_keep(core.items, "simplex")
-            total: dict[c.Core | None, float] = {}
-            for item in core.items:
-                add_linear(item, 1.0, total)
-            constant = total.pop(None, 0.0)
-            is_one = abs(constant - 1) < TOLERANCE
-            cancels = all(abs(weight) < TOLERANCE for weight in total.values())
-            return is_one and cancels and all(self.facts.range_of(x)[0] >= 0 for x in core.items)
+            is_positive = all(self.facts.range_of(x)[0] >= 0 for x in core.items)
+            return is_positive and sums_to_one(core.items)
         if isinstance(core, c.Build) and isinstance(core.body, c.Apply):
             if core.body.type.shape:
                 return self.keeps(core.body, "simplex")
@@ -68,7 +63,8 @@ class Constraints:
                 return True
             is_sum = summed(self.facts.defined(whole)) == part
             return is_sum and len(part.type.shape) == 1 and self.facts.range_of(part)[0] >= 0
-        return False
+        is_permuted = isinstance(core, c.Apply) and core.function in ("reverse", "sort")
+        return is_permuted and self.keeps(core.arguments[0][1], "simplex")  # type: ignore[attr-defined]
 
     def _divides_by_its_sum(self, core: c.Build) -> bool:
         """[k in K] w[k] / sum(w)."""
@@ -129,6 +125,16 @@ _RULES = {
     "ordered": Constraints.is_ordered,
     "positive_ordered": Constraints.is_ordered,
 }
+
+
+def sums_to_one(cores: Iterable[c.Core]) -> bool:
+    """Whether all that is not a number cancels, and the numbers sum to one."""
+    total: dict[c.Core | None, float] = {}
+    for core in cores:
+        add_linear(core, 1.0, total)
+    constant = total.pop(None, 0.0)
+    cancels = all(abs(weight) < TOLERANCE for weight in total.values())
+    return cancels and abs(constant - 1) < TOLERANCE
 
 
 def _is_even(part: c.Core, whole: c.Core) -> bool:

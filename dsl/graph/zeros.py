@@ -67,6 +67,18 @@ class Zeros:
             self.hits[key] = any(self.may_be(body, at) for body in self._bodies(core))
         return self.hits[key]
 
+    def _is_stepwise(self, core: c.Core) -> bool:
+        """Whether it takes whole values, as it is drawn, rounded or an index."""
+        if isinstance(core, c.Ref):
+            is_drawn = core.name in self.drawn and core.type.whole
+            return is_drawn or any(map(self._is_stepwise, self._bodies(core)))
+        if isinstance(core, c.Var):
+            return isinstance(core.type.domain, IndexOf)
+        if isinstance(core, c.Apply):
+            inside = any(self._is_stepwise(x) for x in c.parts(core) if core.type.whole)
+            return core.function in CUT_OFF - {"relu", "clip"} or inside
+        return isinstance(core, c.At) and self._is_stepwise(core.base)
+
     def _bodies(self, core: c.Ref) -> list[c.Core]:
         pieces = self.facts.pieces.get(core.name, ())
         return [piece.body for piece in pieces if isinstance(piece.body, c.Core)]
@@ -78,6 +90,13 @@ class Zeros:
         found = (self.may_be(value, at, known) for value in values)
         if core.function in ("max", "min"):
             return any(found)
+        if core.function in ("add", "subtract"):
+            steps = [self._is_stepwise(value) for value in values]
+            if any(steps) and all(
+                step or value.type.whole or isinstance(value, c.Const)
+                for step, value in zip(steps, values, strict=True)
+            ):
+                return True
         if at:  # arithmetic is followed to 0 alone
             return False
         match core.function:

@@ -15,6 +15,9 @@ from .rows import Distribution
 RANGE_ENDS = {"at_least": "low", "at_most": "high"}
 """The ends of a range as arguments of a distribution that is cut to it."""
 
+WRITTEN_ENDS = {"at_least": "lower", "at_most": "upper"}
+"""What they are called where they are written."""
+
 MIXTURE, ZERO_INFLATED, CENSORED = "MixtureOf", "ZeroInflatedOf", "CensoredOf"
 WEIGHTS = "weights: simplex[Part], "
 ZEROS = "zeros: unit, "
@@ -76,6 +79,7 @@ def _truncated(row: Distribution, text: str) -> Distribution:
         f"{kind}({', '.join([row.numpyro, *ends, *tails])})",
         f"{row.doc}, cut to a range",
         reparametrised=row.reparametrised,
+        ascending=moving if len(moving) == 2 else (),
         edges=(*row.edges, *moving),
         kinked=row.kinked,
         cdf=True,

@@ -90,7 +90,7 @@ ANGLES = (
         "atan2(y: real, x: real) -> real",
         "the angle from -pi to pi of the point (x, y)",
         "jnp.arctan2",
-        jumps="y",
+        jumps="y x",
         within=(-pi, pi),
         poles={"y x": "where both are 0"},
     ),

@@ -9,7 +9,7 @@ from ..graph.dependence import offset_of
 from ..graph.types import Bool, IndexOf, Real, Type
 from ..library.functions import functions_by_text
 from .code import ALL, Code, call, const, index, infix, listing, name, pack, without_tail
-from .guard import guarded
+from .guard import guarded, guarded_entries
 from .scope import Carried, Scope, Value, align, from_start, joint_axes, range_code, slice_code
 from .shapes import Lower, as_array, as_number, full, mapped
 
@@ -101,7 +101,8 @@ def lower_lookup(core: c.Lookup, scope: Scope, lower: Lower) -> Value:
     domains = [parent.type.domain for parent in core.parents]
     sizes = [d.dim.size or 0 if isinstance(d, IndexOf) else 2 for d in domains]
     if any(row is None for row in numbers):
-        entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in core.entries]
+        ways = core.entries if scope.soft else guarded_entries(core, sizes)
+        entries = [as_number(lower(entry, scope), entry.type, core.type) for entry in ways]
         # Entries that are computed are stacked, and one is taken at every place of the binders.
         axes = joint_axes([*parents, *entries], scope.order)
         rank = len(core.type.shape)

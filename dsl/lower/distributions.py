@@ -153,6 +153,8 @@ def lower_question(core: Question, scope: Scope) -> Value:
         return _lower_log_density(core, scope)
     if isinstance(core, c.Cdf | c.Quantile):
         given = core.value if isinstance(core, c.Cdf) else core.probability
+        if isinstance(given, c.Const):
+            given = given.replace(value=float(given.value), type=Type(Real()))
         value = as_number(lower(given, scope), given.type, Type(Real()))
         axes = joint_axes([value, *_arguments(core.law, scope)], scope.order)
         distribution, place = lower_distribution(core.law, axes, scope), align(value, axes, 0).code
@@ -163,6 +165,7 @@ def lower_question(core: Question, scope: Scope) -> Value:
             return Value(call(scope.needs.helper("tail_at"), *asked, *tails), axes)
         if isinstance(core, c.Cdf):
             return Value(call(scope.needs.helper("cdf_at"), distribution, place, *tails), axes)
+        place = call(scope.needs.helper("within"), place, const(0.0), const(1.0))
         if facts.quantile:
             return Value(method(distribution, "icdf", place), axes)
         return Value(call(scope.needs.helper("quantile_at"), distribution, place, *tails), axes)
@@ -177,7 +180,8 @@ def lower_question(core: Question, scope: Scope) -> Value:
 
 
 def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
-    mass = None if core.frozen else log_mass_at(core.law, core.value, scope)
+    is_plain = not core.frozen and (not core.asked or core.value.type.whole)
+    mass = log_mass_at(core.law, core.value, scope) if is_plain else None
     if mass is not None:
         return mass
     value = lower(core.value, scope)

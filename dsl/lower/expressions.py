@@ -1,6 +1,7 @@
 """From core expressions to code over whole arrays: plates become axes, `x[t-1]` a slice."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from ..graph import core as c
@@ -141,7 +142,20 @@ def _lower_call(core: c.CallFn, scope: Scope) -> Value:
     lowered = [as_number(lower(v, scope), v.type, wanted) for v, (_, wanted) in pairs]
     if function.of_numbers:
         return call_aligned(path, lowered, 0, scope)
-    return call_mapped(path, lowered, len(core.type.shape), scope)
+    found = call_mapped(path, lowered, len(core.type.shape), scope)
+    return found if function.body is not None else _promised(found, function.result, scope)
+
+
+def _promised(value: Value, type_: Type, scope: Scope) -> Value:
+    """What comes from outside and is not what is declared is no number, and told as such."""
+    if not isinstance(type_.domain, Real):
+        return value
+    code, bounds = value.code, type_.bounds
+    if bounds != (-inf, inf):
+        code = call(scope.needs.helper("within"), code, *map(const, bounds))
+    if type_.constraint == "simplex":
+        code = call(scope.needs.helper("on_simplex"), code)
+    return value.replace(code=code)
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:

@@ -7,12 +7,14 @@ where the branch is not taken it is a constant, whatever stands between.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..graph import core as c
 from ..graph.breaks import COMPARISONS
+from ..graph.forms import both, compare
 from ..graph.passes.solve import as_branches
-from ..graph.types import REAL, Real
+from ..graph.types import REAL, Bool, Real
 
 GUARDED = "guarded(is_taken: bool, x: real) -> real"
 
@@ -52,6 +54,24 @@ def _guard(core: Any, is_taken: c.Core) -> Any:
         type_ = core.type.replace(domain=REAL.domain)
         return c.Apply(core.span, type_, "guarded", arguments, GUARDED)
     return c.map_parts(core, lambda part: _guard(part, is_taken))
+
+
+def guarded_entries(core: c.Lookup, sizes: Sequence[int]) -> list[c.Core]:
+    """The entries of a table, each without derivatives where another one is taken."""
+    found = []
+    for number, entry in enumerate(core.entries):
+        if not _perhaps_infinite(entry):
+            found.append(entry)
+            continue
+        is_taken, rest = None, number
+        for parent, size in reversed([*zip(core.parents, sizes, strict=True)]):
+            rest, place = divmod(rest, size)
+            value = bool(place) if isinstance(parent.type.domain, Bool) else place
+            own = compare("equal", parent, c.Const(parent.span, parent.type, value))
+            is_taken = own if is_taken is None else both(own, is_taken)
+        assert is_taken is not None
+        found.append(guarded(entry, is_taken))
+    return found
 
 
 INFINITE_SLOPES = {

@@ -225,6 +225,17 @@ def beta_fraction(a: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
     return jnp.where(swap, 1 - value, value)
 
 
+def within(x: jax.Array, low: float, high: float) -> jax.Array:
+    """x, and not a number where it is outside."""
+    return jnp.where((x >= low) & (x <= high), x, jnp.nan)
+
+
+def on_simplex(x: jax.Array) -> jax.Array:
+    """x, and not a number where it has parts below 0 or does not sum to 1."""
+    is_whole = jnp.abs(jnp.sum(x, -1, keepdims=True) - 1) < 1e-3
+    return jnp.where(is_whole & (jnp.min(x, -1, keepdims=True) >= 0), x, jnp.nan)
+
+
 def guarded(is_taken: jax.Array, x: jax.Array) -> jax.Array:
     """x, which is a constant to derivatives where a branch that reads it is not taken."""
     return jnp.where(is_taken, x, lax.stop_gradient(x))

@@ -78,7 +78,8 @@ class Truncated(dist.Distribution):
         inside = jnp.where(is_inside, value, somewhere(low, high))
         below = jnp.where(is_inside, log_cdf(inside), jnp.where(value <= low, -jnp.inf, 0.0))
         above = jnp.where(is_inside, log_survival(inside), jnp.where(value <= low, 0.0, -jnp.inf))
-        return below, above
+        is_empty = low >= high
+        return jnp.where(is_empty, jnp.nan, below), jnp.where(is_empty, jnp.nan, above)
 
     def ends(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """The levels of both ends."""
@@ -138,6 +139,13 @@ class TruncatedCount(Truncated):
     """The same for whole numbers, whose quantile is found by halving."""
 
     step = 1
+
+    def __init__(self, base: Any, low: Any = None, high: Any = None, *args: Any, **more: Any):
+        """An end between two numbers leaves out the one beyond it."""
+        least, most = (None if end is None else jnp.asarray(end) * 1.0 for end in (low, high))
+        low = None if least is None else jnp.ceil(least).astype(int)
+        high = None if most is None else jnp.floor(most).astype(int)
+        super().__init__(base, low, high, *args, **more)
 
     @dist.constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
