@@ -147,6 +147,8 @@ class Gradient(Answer, Mapping[str, Any], Record):
         how = f"{self.estimates.value.count} independent estimates"
         if self.exact:
             how = f"exact: {self.exact}"
+        elif any(np.any(moments.error == 0) for moments in self.estimates.gradient.values()):
+            how += "; ± 0: all of them agree, so what none has met, a rare event, does not show"
         notes = [how, *(self.smoothing.lines() if self.smoothing else [])]
         if not self.choices:
             return notes

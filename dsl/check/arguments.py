@@ -261,9 +261,9 @@ class Arguments:
                 low, high = (place, given[own]) if is_low else (given[own], place)
                 is_inside = self.facts.difference(high, low, call.known)[0] >= 0
             else:
-                low, high = self._range(call, place)
+                first, last = self._range(call, place)
                 least, most = (support.low, support.high) if support else (-inf, inf)
-                is_inside = high <= most if is_low else low >= least
+                is_inside = last <= most if is_low else first >= least
             if not is_inside:
                 where = "above" if is_low else "below"
                 word = WRITTEN_ENDS[end]
@@ -413,8 +413,8 @@ def _around(ends: Ends, whole: bool = False) -> str:
         if (ends.low, ends.high) == (0, 1):
             return "write `logistic(...)` around it"
         is_open = ends.excludes_low and ends.excludes_high
-        whole = f"clip(..., {ends.low:g}, {ends.high:g})"
-        mapped = "tanh(...)" if is_open else whole
+        clipped = f"clip(..., {ends.low:g}, {ends.high:g})"
+        mapped = "tanh(...)" if is_open else clipped
         return f"write `{mapped}` around it, or a branch: `if abs(x) < 1 then ...`"
     if ends.low == 0:
         return "write `exp(...)` or `abs(...)` around it, or a branch: `if x > 0 then ...`"
