@@ -54,6 +54,8 @@ SEEDS = 1 << 63
 
 
 def verify_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UsageError(f"`seed=` takes a whole number, not {seed!r}")
     if not 0 <= seed < SEEDS:
         raise UsageError(f"`seed=` takes a whole number from 0 to 2^63 - 1, not {seed}")
     return seed
