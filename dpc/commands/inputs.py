@@ -215,10 +215,16 @@ class Inputs:
 
 def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
     """`--set` values for parameters, and for data, draws and dims."""
+    from dpc.data.raw import repeated
+
     params: dict[str, Any] = {}
     data: dict[str, Any] = {}
     dims = [dim.name for dim in graph.dims]
-    for name, value in map(_read_pair, written):
+    pairs = list(map(_read_pair, written))
+    twice = repeated(name for name, _ in pairs)
+    if twice is not None:
+        raise UsageError(f"--set names `{twice}` twice")
+    for name, value in pairs:
         node = graph.by_name.get(name)
         if node and node.kind is Kind.PARAMETER:
             params[name] = read_value(value)
@@ -288,6 +294,14 @@ def read_given(written: Sequence[str]) -> dict[str, Any]:
                 raise UsageError(f"--given names `{name}` twice")
             found[name] = _value(pair[2])
     return found
+
+
+def read_all_given(args: argparse.Namespace, values: dict[str, Any]) -> dict[str, Any]:
+    """What --given says, and the values of draws that --set has."""
+    given = read_given(args.given)
+    for name in values.keys() & given.keys():
+        raise UsageError(f"`{name}` has a value by --set and by --given: leave out one")
+    return {**values, **given}
 
 
 def _value(text: str) -> Any:

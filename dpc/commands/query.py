@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     values = {} if model.network is not None else known.without_draws(model.graph)
     answers = model.query(
         args.ask,
-        given={**values, **inputs.read_given(args.given)},
+        given=inputs.read_all_given(args, values),
         params=known.params,
         data=known.sources,
         **{name: getattr(args, name) for name in OPTIONS},

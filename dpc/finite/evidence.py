@@ -22,10 +22,12 @@ from dpc.dsl.graph.types import Bool, IndexOf
 from dpc.dsl.record import Record
 from dpc.inference.errors import ImpossibleEvidenceError
 
-from ..model.traced import is_jax_array, is_traced
+from ..model.traced import is_jax_array, is_masked, is_traced
 from ..model.values import OPEN
 
 LONGEST_SHOWN = 60
+PLACE = re.compile(r"0|[1-9][0-9]{0,17}")
+"""A number as it is written: neither 00 nor the digits of other scripts."""
 MANY = 12
 """States that a message still lists."""
 
@@ -63,6 +65,8 @@ class FiniteVariable(Record):
 
     def position(self, value: Any) -> int:
         """The position of one value, said in any way."""
+        if is_masked(value):
+            raise self.refuse("a masked entry")
         if _is_array(value) and np.ndim(value) == 0:
             value = np.asarray(value).item()
         if isinstance(value, str):
@@ -111,6 +115,8 @@ class FiniteVariable(Record):
 
     def read(self, value: Any) -> Array:
         """Positions [shape], -1 where open, or likelihoods [shape, states]."""
+        if is_masked(value):
+            value = self._unmasked(value)
         if value is None or isinstance(value, set | frozenset | str):
             return self._one(value)
         array = _as_array(value, len(self.shape))
@@ -121,6 +127,13 @@ class FiniteVariable(Record):
             what = f"`{self.name}` takes one state, {several}, or a likelihood for each"
             raise WrongEvidence(f"{what}, not {_short(value)}")
         return self._objects(array)
+
+    def _unmasked(self, value: Any) -> Any:
+        """Open where the mask hides a state; a hidden likelihood says nothing that can be used."""
+        if value.shape == (*self.shape, len(self.states)) and value.shape != self.shape:
+            what = f"the likelihoods of `{self.name}` are masked in part"
+            raise WrongEvidence(f"{what}: give all of a state, or None for what is open")
+        return value.tolist()  # None where it is masked
 
     def _one(self, value: Any) -> Array:
         if self.shape:
@@ -319,7 +332,7 @@ class Variables:
         owner, _, inside = element_name(name).removesuffix("]").partition("[")
         places = inside.split(", ")
         shape = self.by_name[owner].shape if owner in self.by_name else ()
-        if len(places) != len(shape) or not all(place.isdecimal() for place in places):
+        if len(places) != len(shape) or not all(map(PLACE.fullmatch, places)):
             return "", 0
         indices = tuple(map(int, places))
         if any(index >= size for index, size in zip(indices, shape, strict=True)):

@@ -18,6 +18,7 @@ from ..data.arrays import evaluate_default, is_plain
 from ..data.bound import Data
 from ..exits import UsageError, verify_seed
 from .model import Model
+from .traced import is_masked
 
 Values = dict[str, Any]
 
@@ -69,7 +70,7 @@ def as_arrays(argument: str, given: Mapping[str, Any], nodes: Iterable[Node] = (
 def _as_array(argument: str, name: str, value: Any) -> Any:
     shown = repr(value)[:MOST_SHOWN]
     refused = UsageError(f"`{name}` takes numbers, but `{argument}=` gives {shown}")
-    if value is None or isinstance(value, str):
+    if value is None or isinstance(value, str) or is_masked(value):
         raise refused
     try:
         return jnp.asarray(value, float)
