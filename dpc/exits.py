@@ -5,6 +5,8 @@ One place tells a bad day, a full disk, no memory or a name that cannot be print
 
 import os
 
+from dpc.dsl.printable import InWords
+
 OK = 0
 WRONG_MODEL = 1
 USAGE = 2
@@ -14,7 +16,7 @@ BUG = 70
 INTERRUPTED = 130
 
 
-class UsageError(ValueError):
+class UsageError(InWords, ValueError):
     """A question that cannot be answered as it was asked: a missing file, an unknown name."""
 
 

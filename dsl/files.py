@@ -9,14 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+from .printable import InWords
+
 CHUNK = 1 << 20
 
 
-class CannotWrite(OSError):
+class CannotWrite(InWords, OSError):
     """A file that cannot be written; the message names it and says why."""
 
 
-class UnreadableFile(OSError):
+class UnreadableFile(InWords, OSError):
     """A file that is there, and has too much in it, or not what it should have."""
 
 

@@ -17,6 +17,7 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.types import Int, Real
 from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
+from dpc.dsl.printable import printable_lines
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.source import Source
 from dpc.exits import NOT_CONVERGED, OK, UsageError, verify_folder
@@ -321,7 +322,8 @@ def print_answer(answer: Answer, args: argparse.Namespace) -> int:
 
 def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
     for warning in answer.warnings:
-        print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
+        said = printable_lines(as_options(warning, vars(args)))
+        print(f"dpc: {said}", file=sys.stderr)
 
 
 def verify_picture(path: str | None) -> None:

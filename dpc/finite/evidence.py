@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Bool, IndexOf
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import Record
 from dpc.inference.errors import ImpossibleEvidenceError
 
@@ -49,7 +50,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
-class WrongEvidence(ValueError):
+class WrongEvidence(InWords, ValueError):
     """Evidence on a variable that is not there, or with a value that it cannot have."""
 
 

@@ -13,11 +13,13 @@ import numpy as np
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.types import Type
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import Record
 
 from ..exits import UsageError, verify_seed
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
+from ..model.traced import is_masked
 from .cases import is_read, read_cases, settings_for_both, shape_of
 from .choose import choose
 from .counts import fit_csv, table_entries
@@ -119,7 +121,7 @@ WORDS = {
 }
 
 
-class WrongStart(ValueError):
+class WrongStart(InWords, ValueError):
     """A value that no fit of this model can begin with."""
 
 
@@ -139,7 +141,7 @@ def _verify_value(name: str, type_: Type, shape: tuple[int, ...], value: Any) ->
     array, said = np.asarray(value), "`start=`"
     if array.shape != shape:
         raise WrongStart(f"`{name}` has shape {shape}, but {said} gives {array.shape}")
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "iuf" or is_masked(value):
         raise WrongStart(f"`{name}` is a number, or an array of them, but {said} gives {value}")
     lower, upper = type_.bounds
     word = type_.constraint

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..exits import UsageError, verify_seed
 from .traced import is_jax_array, is_traced
 
@@ -103,8 +101,8 @@ def _anything(name: str, value: Any) -> Any:
 
 def _item(value: Any) -> Any:
     """The Python number of a scalar of NumPy or JAX."""
-    is_array = isinstance(value, np.generic | np.ndarray) or is_jax_array(value)
-    return value.item() if is_array and np.ndim(value) == 0 and not is_traced(value) else value
+    is_scalar = hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
+    return value.item() if is_scalar and not is_traced(value) else value
 
 
 def _whole(name: str, value: Any) -> int:
@@ -181,9 +179,9 @@ def _key(name: str, value: Any) -> Any:
     dtype = getattr(value, "dtype", None)
     if dtype is not None:
         is_typed = jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
-        if np.ndim(value) == 0 and is_typed:
+        if is_typed and value.ndim == 0:
             return value
-        if np.ndim(value) == 1 and dtype == np.uint32:
+        if dtype == "uint32" and value.ndim == 1:
             return value
         if is_typed:
             raise UsageError(f"`{name}=` takes one key, not {value.shape}: use jax.vmap for many")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from dpc.dsl.diagnostics import Diagnostic
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.printable import printable
 
 from ..exits import UsageError
 from .arguments import reads_arguments
@@ -111,7 +112,7 @@ class Model:
 
     def __repr__(self) -> str:
         kind = classify(self.graph).name
-        return f"<dpc model {self.title}: {kind} of {len(self.graph.nodes)} nodes>"
+        return f"<dpc model {printable(self.title)}: {kind} of {len(self.graph.nodes)} nodes>"
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -17,9 +17,12 @@ SHOWN = CELL + COMPUTED
 def verify_room(
     count: int, what: str, entries: int, each: int = COMPUTED, memory: int | None = None
 ) -> None:
-    """Raises if `count` times so many entries take more than `memory`, or half of what is free."""
+    """Raises if `count` times so many entries take more than `memory`, or half of what is free.
+
+    What is small is made even where `memory` is less: that is for the tables of a question.
+    """
     needed = count * max(entries, 1) * each
-    if needed < SMALL and memory is None:
+    if needed < SMALL:
         return
     allowed = default_memory_limit() if memory is None else memory
     if needed > allowed:

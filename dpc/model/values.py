@@ -107,7 +107,9 @@ class ValueReader:
         return arrays, tuple(sizes.items())
 
     def _read_size(self, name: str, value: Any) -> int:
-        is_whole = not is_masked(value) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+        is_whole = (
+            not is_masked(value) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+        )
         if not is_whole or int(value) < 0:
             raise UsageError(f"`{name}` is a dim: its size is a whole number, not {value!r}")
         size, why = self.sizes.setdefault(name, (int(value), "the data"))

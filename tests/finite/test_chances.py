@@ -109,7 +109,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"ask": "x < 1"},
         "`x` is not finite and not given",
     ),
-    ("k ~ Poisson(3)", {"entropy": True}, "no entropy of `k`"),
+    ("k ~ Poisson(3)", {"entropy": True}, "no formula for its entropy"),
 ]
 
 

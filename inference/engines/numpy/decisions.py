@@ -116,9 +116,7 @@ def best_configurations(
     return {plan.names[v]: s for v, s in states.items()}, scores
 
 
-def distinct_places(
-    states: States, variables: Sequence[int], count: int
-) -> tuple[States, Ints]:
+def distinct_places(states: States, variables: Sequence[int], count: int) -> tuple[States, Ints]:
     """The different rows of states of these variables, and which of them each row is."""
     if not variables:
         return {}, np.zeros(count, np.intp)
