@@ -17,7 +17,7 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.types import Int, Real
 from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
-from dpc.dsl.printable import printable_lines
+from dpc.dsl.printable import printable, printable_lines
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.source import Source
 from dpc.exits import NOT_CONVERGED, OK, UsageError, verify_folder
@@ -122,7 +122,12 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
     found: list[str] = []
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
-            inside = sorted(str(p) for p in Path(path).rglob("*.dp"))
+            every = sorted(Path(path).rglob("*.dp"))
+            # A pipe may never begin, and a device never end.
+            inside = [str(p) for p in every if p.is_file()]
+            for other in (p for p in every if not p.is_file() and not p.is_dir()):
+                said = printable(str(other))
+                print(f"dpc: {said} is skipped: it is no ordinary file", file=sys.stderr)
             if not inside:
                 raise UsageError(f"there is no .dp file below {path}")
             found += inside

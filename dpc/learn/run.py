@@ -20,7 +20,7 @@ from ..exits import UsageError, verify_seed
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
 from ..model.traced import is_masked
-from .cases import is_read, read_cases, settings_for_both, shape_of
+from .cases import is_read, opened, read_cases, settings_for_both, shape_of
 from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
@@ -56,6 +56,8 @@ def fit(
     """In double precision, whatever the caller's: no certificate holds in single."""
     options = {name: value for name, value in said.items() if value is not None}
     _verify_numbers(options)
+    # What is held out is read before the work, too.
+    request = request.replace(test=tuple(map(opened, request.test)))
     with jax.enable_x64(True):
         if model.graph.of_kind(Kind.COST) and method is None:
             return _fit_objective(model, request, options)
