@@ -31,7 +31,14 @@ OptionKind = type | tuple[str, ...] | None
 OptionRow = tuple[str, OptionKind, str] | tuple[str, OptionKind, str, Any]
 
 STANDARD_INPUT = "-"
-EVIDENCE_PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
+# A quote opens where a name or a value begins, so that don't is a word like others.
+QUOTED = r"""(?:^|(?<=[=|\[,\s]))(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+EVIDENCE_PARTS = re.compile(rf"(?:{QUOTED}|\[(?:{QUOTED}|[^\]])*\]|[^,\[\]])+")
+EVIDENCE_PAIR = re.compile(
+    rf"\s*((?:{QUOTED}|[^=\[])+(?:\[(?:{QUOTED}|[^\]])*\])?)\s*=\s*(.+?)\s*", re.DOTALL
+)
+LIST_ITEMS = re.compile(rf"(?:{QUOTED}|[^,])+")
+ALTERNATIVES = re.compile(rf"(?:{QUOTED}|[^|])+")
 KEYWORD = re.compile(r"`([a-z_]+)=([^`]*)`")
 MOST_SHOWN = 60
 QUOTES = "'\""
@@ -88,7 +95,7 @@ GIVEN: OptionRow = (
     "--given A=V,B=V",
     list,
     "what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), an element "
-    "(z[3]=on)",
+    "(z[3]=on); quotes for what has , | = or brackets in it (a='x|y')",
 )
 
 
@@ -292,10 +299,10 @@ def read_given(written: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in written:
         for part in EVIDENCE_PARTS.findall(text):
-            pair = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
+            pair = EVIDENCE_PAIR.fullmatch(part)
             if not pair:
                 raise UsageError(f"--given takes NAME=VALUE, not {part}")
-            name = re.sub(r"\s*,\s*", ", ", pair[1].strip())
+            name = _unquoted_name(pair[1].strip())
             if name in found:
                 raise UsageError(f"--given names `{name}` twice")
             found[name] = _value(pair[2])
@@ -314,8 +321,23 @@ def _value(text: str) -> Any:
     if text.startswith("["):
         found = read_value(text)
         is_list = not isinstance(found, str)
-        return found if is_list else [item.strip() for item in text[1:-1].split(",")]
-    return set(text.split("|")) if "|" in text else text
+        items = [item.strip() for item in LIST_ITEMS.findall(text[1:-1])]
+        return found if is_list else list(map(_unquoted, items))
+    several = [_unquoted(each) for each in ALTERNATIVES.findall(text)]
+    is_alone = several and "|" not in ALTERNATIVES.sub("", text)
+    return several[0] if is_alone else set(several)
+
+
+def _unquoted_name(text: str) -> str:
+    """`"a, b"` is a, b, and `z["x,y"]` the element of this label."""
+    plain = re.sub(QUOTED, lambda found: _unquoted(found[0]), text)
+    return plain if plain != text else re.sub(r"\s*,\s*", ", ", text)
+
+
+def _unquoted(text: str) -> str:
+    if not re.fullmatch(QUOTED, text.strip(), re.DOTALL):
+        return text
+    return re.sub(r"\\(.)", r"\1", text.strip()[1:-1], flags=re.DOTALL)
 
 
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:

@@ -71,7 +71,7 @@ class FiniteVariable(Record):
         if _is_array(value) and np.ndim(value) == 0:
             value = np.asarray(value).item()
         if isinstance(value, str):
-            return self._position_of_text(value.strip())
+            return self._position_of_text(value if value in self.states else value.strip())
         if isinstance(value, bool) and self.kind != "bool":
             raise self.refuse(str(value).lower())
         if not isinstance(value, bool | int | float) or value != int(value):
@@ -322,7 +322,10 @@ class Variables:
             variable, start = self.by_name[found], self.starts[found]
             numbers = np.arange(start, start + prod(variable.shape))
             return variable, numbers.reshape(variable.shape)
-        owner, number = self._owners.get(element_name(name)) or self._by_position(name)
+        owners = self._owners
+        owner, number = (
+            owners.get(name) or owners.get(element_name(name)) or self._by_position(name)
+        )
         if not owner:
             hint = did_you_mean(name, [*self.by_name, *self.elements])
             raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
