@@ -324,8 +324,9 @@ def _value(text: str) -> Any:
         items = [item.strip() for item in LIST_ITEMS.findall(text[1:-1])]
         return found if is_list else list(map(_unquoted, items))
     several = [_unquoted(each) for each in ALTERNATIVES.findall(text)]
-    is_alone = several and "|" not in ALTERNATIVES.sub("", text)
-    return several[0] if is_alone else set(several)
+    if ALTERNATIVES.sub("", text).count("|") != len(several) - 1:
+        raise UsageError(f"--given has an empty value among {text}: '' is an empty label")
+    return several[0] if len(several) == 1 else set(several)
 
 
 def _unquoted_name(text: str) -> str:
