@@ -17,7 +17,7 @@ from dpc.inference import queries as q
 from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
 from dpc.inference.engines.approximate.layout import plan_if_it_fits
 from dpc.inference.factors.factor_graph import FactorGraph
-from dpc.inference.planning.plan import default_memory_limit
+from dpc.inference.planning.plan import Plan, default_memory_limit
 from dpc.inference.queries import infer_cases
 
 from ..data.raw import MAX_BYTES, repeated
@@ -79,6 +79,7 @@ def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], how: How) -> F
     limit = default_memory_limit() if how.memory is None else how.memory
     make_plan = partial(q.plan_marginals, graph, given)
     k = min(k, q.count_configurations(graph, given))
+    plan: Plan | None
     if how.method == "exact":
         plan, reason = make_plan(), ""
     else:

@@ -178,7 +178,7 @@ def _key(name: str, value: Any) -> Any:
         return jax.random.key(verify_seed(value))
     dtype = getattr(value, "dtype", None)
     if dtype is not None:
-        is_typed = jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+        is_typed = jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
         if is_typed and value.ndim == 0:
             return value
         if dtype == "uint32" and value.ndim == 1:

@@ -337,8 +337,8 @@ def is_one_value(node: Node, value: Any) -> bool:
         value = np.asarray(value, object)
     array = np.asarray(value)
     if array.dtype.kind == "O":
-        open_kinds = set | frozenset | np.ma.MaskedArray
-        if any(item is None or isinstance(item, open_kinds) for item in array.flat):
+        open_kinds = (type(None), set, frozenset, np.ma.MaskedArray)
+        if any(isinstance(item, open_kinds) for item in array.flat):
             return False
     elif node.type.whole and np.any((array == OPEN) | (array != array)):  # NaN is not itself
         return False
