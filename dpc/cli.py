@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
+from dpc.dsl.printable import printable_lines
+
 from .exits import BUG, INTERRUPTED, OK, USAGE, UsageError, exit_of, sentence_of
 
 COMMANDS = {
@@ -110,6 +112,7 @@ def _leave(sentence: str, code: int) -> int:
     """Says it, and leaves nothing to be written when Python ends: that could fail once more."""
     with suppress(OSError, ValueError):
         if sentence:
+            sentence = printable_lines(sentence)
             sentence = LONG_WORD.sub(lambda word: f"{word[0][:60]}...", sentence)
             print(sentence, file=sys.stderr, flush=True)
     _flush_or_drop()

@@ -5,6 +5,8 @@ One place tells a bad day, a full disk, no memory or a name that cannot be print
 
 import os
 
+from dpc.dsl.printable import InWords
+
 OK = 0
 WRONG_MODEL = 1
 USAGE = 2
@@ -14,7 +16,7 @@ BUG = 70
 INTERRUPTED = 130
 
 
-class UsageError(ValueError):
+class UsageError(InWords, ValueError):
     """A question that cannot be answered as it was asked: a missing file, an unknown name."""
 
 
@@ -54,6 +56,8 @@ SEEDS = 1 << 63
 
 
 def verify_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UsageError(f"`seed=` takes a whole number, not {seed!r}")
     if not 0 <= seed < SEEDS:
         raise UsageError(f"`seed=` takes a whole number from 0 to 2^63 - 1, not {seed}")
     return seed

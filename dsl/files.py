@@ -9,14 +9,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+from .printable import InWords
+
 CHUNK = 1 << 20
+ALWAYS_UNPACKED = 1 << 26
+MOST_PACKED = 100
+"""Text is packed to a tenth of its size or so; what is packed to a thousandth holds nothing."""
 
 
-class CannotWrite(OSError):
+class CannotWrite(InWords, OSError):
     """A file that cannot be written; the message names it and says why."""
 
 
-class UnreadableFile(OSError):
+class UnreadableFile(InWords, OSError):
     """A file that is there, and has too much in it, or not what it should have."""
 
 
@@ -27,13 +32,16 @@ class Bytes(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-def read_stream(stream: Bytes, most: int) -> bytes:
-    """All of it; in parts, so that a stream without an end is given up early."""
+def read_stream(stream: Bytes, most: int, likely: int | None = None) -> bytes:
+    """All of it; in parts, so that a stream without an end, or a bomb, is given up early."""
     content = bytearray()
     while part := stream.read(CHUNK):
         content += part
         if len(content) > most:
             raise UnreadableFile(f"it holds more bytes than are read: at most {most:.3g} are read")
+        if likely is not None and len(content) > likely:
+            what = f"it unpacks to more than {MOST_PACKED} times its size"
+            raise UnreadableFile(f"{what}, as files do that are made to fill the memory")
     return bytes(content)
 
 
@@ -42,9 +50,10 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     with open(path, "rb") as file:
         if not os.fspath(path).lower().endswith(".gz"):
             return read_stream(file, most)
+        likely = max(ALWAYS_UNPACKED, MOST_PACKED * os.fstat(file.fileno()).st_size)
         try:
             with gzip.open(file) as unpacked:
-                return read_stream(unpacked, most)
+                return read_stream(unpacked, most, likely)
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise UnreadableFile(f"it is no whole gzip file ({error})") from None
 

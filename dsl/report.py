@@ -5,6 +5,7 @@ from typing import Any
 
 from .diagnostics import Diagnostic
 from .limits import MAX_ERRORS
+from .printable import printable, printable_lines
 from .source import Source, Span
 
 BOLD, RED, YELLOW, BLUE, CYAN, RESET = (
@@ -24,15 +25,18 @@ def format_diagnostic(d: Diagnostic, color: bool = False) -> str:
     paint = (lambda tone, text: f"{tone}{text}{RESET}") if color else (lambda tone, text: text)
     tone = RED if d.is_error else YELLOW
     bar = paint(BLUE, "|")
+    where = f"{printable(d.source.path)}:{position.line}:{position.column}"
     lines = [
-        paint(tone, f"{d.severity}[{d.code}]") + paint(BOLD, f": {d.message}"),
-        f"{' ' * gutter}{paint(BLUE, '-->')} {d.source.path}:{position.line}:{position.column}",
+        paint(tone, f"{d.severity}[{d.code}]") + paint(BOLD, f": {printable_lines(d.message)}"),
+        f"{' ' * gutter}{paint(BLUE, '-->')} {where}",
         f"{' ' * gutter} {bar}",
     ]
     for span, label, mark in places:
         lines += _excerpt(d.source, span, label, mark, gutter, paint, tone if mark == "^" else BLUE)
     if d.help:
-        lines.append(f"{' ' * gutter} {paint(BLUE, '=')} {paint(CYAN, 'help')}: {d.help}")
+        lines.append(
+            f"{' ' * gutter} {paint(BLUE, '=')} {paint(CYAN, 'help')}: {printable_lines(d.help)}"
+        )
     return "\n".join(lines)
 
 
@@ -46,13 +50,14 @@ def _excerpt(
     width = max(1, end - span.start)
     shift = max(0, column - MAX_WIDTH // 2) if len(text) > MAX_WIDTH else 0
     shown = text[shift : shift + MAX_WIDTH]
-    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in shown)
-    marks = " " * (column - 1 - shift) + mark * min(
-        width, max(1, len(shown) - (column - 1 - shift))
-    )
+    # Escapes are longer than what they stand for.
+    start = column - 1 - shift
+    before, marked = shown[:start], shown[start : start + width]
+    marks = " " * len(printable(before)) + mark * max(1, len(printable(marked)))
+    said = f"{marks} {printable(label)}".rstrip()
     return [
-        f"{paint(BLUE, f'{line:>{gutter}} |')} {plain}".rstrip(),
-        f"{' ' * gutter} {paint(BLUE, '|')} {paint(tone, f'{marks} {label}'.rstrip())}",
+        f"{paint(BLUE, f'{line:>{gutter}} |')} {printable(shown)}".rstrip(),
+        f"{' ' * gutter} {paint(BLUE, '|')} {paint(tone, said)}",
     ]
 
 

@@ -8,6 +8,7 @@ questions with the same observed variables.
 from .engines.numpy.cases import CaseAnswers as CaseAnswers
 from .engines.numpy.cases import infer_cases as infer_cases
 from .engines.numpy.decisions import Configuration as Configuration
+from .engines.numpy.decisions import count_configurations as count_configurations
 from .engines.numpy.decisions import infer_kbest as infer_kbest
 from .engines.numpy.decisions import infer_marginal_mode as infer_marginal_mode
 from .engines.numpy.decisions import infer_mode as infer_mode

@@ -126,6 +126,32 @@ def test_externs() -> None:
     assert dpc.parse(text, system=lambda x: 2 * x).run()["y"] == 2
 
 
+def test_names(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names that would move, colour or reverse a terminal's text are shown with escapes."""
+    name = "a\N{RIGHT-TO-LEFT OVERRIDE}\x1b[31m\x07b"
+    text = f"dim S = `{name}` | no\n`{name}` : S ~ Categorical([0.5, 0.5])\n"
+    Path("m.dp").write_text(text, encoding="utf-8")
+    Path("wrong.dp").write_text(f"{text}y := `{name}` + zz\n", encoding="utf-8")
+    for words in (["check", "wrong.dp"], ["query", "m.dp"], ["info", "m.dp"], ["plan", "m.dp"]):
+        main(words)
+        shown = "".join(capsys.readouterr())
+        assert all(map(str.isprintable, shown.split("\n"))), words
+    for question in (lambda: dpc.load("wrong.dp"), lambda: dpc.load("m.dp").query(f"{name}x")):
+        with pytest.raises(Exception, match=r".") as error:
+            question()
+        assert all(map(str.isprintable, str(error.value).split("\n")))
+
+
+def test_pipes(capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe or a device in a folder of models is skipped."""
+    Path("m.dp").write_text("x ~ Normal(0, 1)\n")
+    os.mkfifo("x.dp")
+    Path("z.dp").symlink_to("/dev/zero")
+    for words in (["check", "."], ["fmt", "--check", "."]):
+        assert main(words) == 0
+        assert capsys.readouterr().err.count("is skipped") == 2
+
+
 def test_bounds_of_models() -> None:
     """A model that is too long, too deep or makes too many calls is refused."""
     calls = "".join(f"fn f{k + 1}(x: real) -> real = f{k}(x) + f{k}(x + 1)\n" for k in range(40))
@@ -164,6 +190,23 @@ def test_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         archive.writestr("x.npy", b"\0" * 100_000)
     for name in ("x.csv", "x.csv.gz", "x.json", "x.npz"):
         assert "at most 1e+04 are read" in refusal(Path(name)), name
+
+
+def test_bombs() -> None:
+    """What unpacks to more than a hundred times its size is given up early."""
+    with gzip.open("x.csv.gz", "wb") as packed:
+        packed.write(b"x\n" + b"1\n" * (files.ALWAYS_UNPACKED // 2 + files.CHUNK))
+    assert "more than 100 times its size" in refusal(Path("x.csv.gz"))
+
+
+def test_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Parquet file is refused by the size that its footer says; what is in it, pyarrow reads."""
+    table = pytest.importorskip("pyarrow").table({"x": np.zeros(2000)})
+    pytest.importorskip("pyarrow.parquet").write_table(table, "x.parquet")
+    assert read_data("x.parquet").variables["x"].shape == (2000,)
+    monkeypatch.setattr(raw, "MAX_BYTES", 10_000)
+    assert os.path.getsize("x.parquet") < 10_000
+    assert "at most 1e+04 are read" in refusal(Path("x.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -231,6 +274,31 @@ def test_short_files(name: str) -> None:
     Path(name).write_text(SHORT[name])
     with pytest.raises(FormatError, match="at most"):
         read_network(name)
+
+
+CIRCLES = {
+    "n.bif": """network n { }
+variable a { type discrete [ 2 ] { x, y }; }
+variable b { type discrete [ 2 ] { x, y }; }
+probability ( a | b ) { (x) 0.5 0.5; (y) 0.1 0.9; }
+probability ( b | a ) { (x) 0.5 0.5; (y) 0.2 0.8; }
+""",
+    "n.uai": "BAYES\n2\n2 2\n2\n2 1 0\n2 0 1\n4\n0.2 0.8 0.3 0.7\n4\n0.5 0.5 0.5 0.5\n",
+    "n.xmlbif": """<BIF VERSION="0.3"><NETWORK><NAME>n</NAME>
+<VARIABLE><NAME>a</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>
+<VARIABLE><NAME>b</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>
+<DEFINITION><FOR>a</FOR><GIVEN>b</GIVEN><TABLE>0.2 0.8 0.5 0.5</TABLE></DEFINITION>
+<DEFINITION><FOR>b</FOR><GIVEN>a</GIVEN><TABLE>0.2 0.8 0.5 0.5</TABLE></DEFINITION></NETWORK></BIF>
+""",
+}
+
+
+def test_circles() -> None:
+    """Parents that go round in a circle are refused."""
+    for name, text in CIRCLES.items():
+        Path(name).write_text(text)
+        with pytest.raises(FormatError, match=r"in a circle: \w+ -> \w+ -> \w+"):
+            read_network(name)
 
 
 # ---- a checkpoint

@@ -8,6 +8,7 @@ from dpc.commands import inputs
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.pipeline import Checked
+from dpc.dsl.printable import printable
 from dpc.dsl.report import diagnostic_as_json, summary
 from dpc.exits import OK, WRONG_MODEL
 from dpc.model.check import check_model
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
                 inputs.print_diagnostics(result.diagnostics)
             if result.graph:
                 nodes = len(result.graph.nodes)
-                print(f"{path}: ok, {classify(result.graph).name} of {nodes} nodes")
+                print(f"{printable(path)}: ok, {classify(result.graph).name} of {nodes} nodes")
         if found:
             print(summary(found), file=sys.stderr)
     failed = bool(found) if args.strict else any(d.is_error for d in found)

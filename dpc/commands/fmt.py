@@ -6,6 +6,7 @@ import sys
 from dpc.commands import inputs
 from dpc.dsl.diagnostics import DpError
 from dpc.dsl.files import write_whole
+from dpc.dsl.printable import printable
 from dpc.dsl.text.format import format_source
 from dpc.exits import OK, WRONG_MODEL
 
@@ -35,8 +36,8 @@ def _format_file(path: str, check: bool) -> int:
     if text == source.text:
         return OK
     if check:
-        print(f"{path}: would be formatted")
+        print(f"{printable(path)}: would be formatted")
         return WRONG_MODEL
     write_whole(path, text.encode())
-    print(f"{path}: formatted")
+    print(f"{printable(path)}: formatted")
     return OK

@@ -17,6 +17,7 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.types import Int, Real
 from dpc.dsl.library.annotations import ANNOTATIONS
 from dpc.dsl.pipeline import decode_source, read_source
+from dpc.dsl.printable import printable, printable_lines
 from dpc.dsl.report import format_diagnostics
 from dpc.dsl.source import Source
 from dpc.exits import NOT_CONVERGED, OK, UsageError, verify_folder
@@ -30,7 +31,14 @@ OptionKind = type | tuple[str, ...] | None
 OptionRow = tuple[str, OptionKind, str] | tuple[str, OptionKind, str, Any]
 
 STANDARD_INPUT = "-"
-EVIDENCE_PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
+# A quote opens where a name or a value begins, so that don't is a word like others.
+QUOTED = r"""(?:^|(?<=[=|\[,\s]))(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+EVIDENCE_PARTS = re.compile(rf"(?:{QUOTED}|\[(?:{QUOTED}|[^\]])*\]|[^,\[\]])+")
+EVIDENCE_PAIR = re.compile(
+    rf"\s*((?:{QUOTED}|[^=\[])+(?:\[(?:{QUOTED}|[^\]])*\])?)\s*=\s*(.+?)\s*", re.DOTALL
+)
+LIST_ITEMS = re.compile(rf"(?:{QUOTED}|[^,])+")
+ALTERNATIVES = re.compile(rf"(?:{QUOTED}|[^|])+")
 KEYWORD = re.compile(r"`([a-z_]+)=([^`]*)`")
 MOST_SHOWN = 60
 QUOTES = "'\""
@@ -87,7 +95,7 @@ GIVEN: OptionRow = (
     "--given A=V,B=V",
     list,
     "what is known: a label (a=yes), several (a=yes|maybe), likelihoods (a=[0.2,0.8]), an element "
-    "(z[3]=on)",
+    "(z[3]=on); quotes for what has , | = or brackets in it (a='x|y')",
 )
 
 
@@ -121,7 +129,12 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
     found: list[str] = []
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
-            inside = sorted(str(p) for p in Path(path).rglob("*.dp"))
+            every = sorted(Path(path).rglob("*.dp"))
+            # A pipe may never begin, and a device never end.
+            inside = [str(p) for p in every if p.is_file()]
+            for other in (p for p in every if not p.is_file() and not p.is_dir()):
+                said = printable(str(other))
+                print(f"dpc: {said} is skipped: it is no ordinary file", file=sys.stderr)
             if not inside:
                 raise UsageError(f"there is no .dp file below {path}")
             found += inside
@@ -215,10 +228,16 @@ class Inputs:
 
 def read_settings(written: Sequence[str], graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
     """`--set` values for parameters, and for data, draws and dims."""
+    from dpc.data.raw import repeated
+
     params: dict[str, Any] = {}
     data: dict[str, Any] = {}
     dims = [dim.name for dim in graph.dims]
-    for name, value in map(_read_pair, written):
+    pairs = list(map(_read_pair, written))
+    twice = repeated(name for name, _ in pairs)
+    if twice is not None:
+        raise UsageError(f"--set names `{twice}` twice")
+    for name, value in pairs:
         node = graph.by_name.get(name)
         if node and node.kind is Kind.PARAMETER:
             params[name] = read_value(value)
@@ -280,22 +299,46 @@ def read_given(written: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in written:
         for part in EVIDENCE_PARTS.findall(text):
-            pair = re.fullmatch(r"\s*([^=\[]+(?:\[[^\]]*\])?)\s*=\s*(.+?)\s*", part)
+            pair = EVIDENCE_PAIR.fullmatch(part)
             if not pair:
                 raise UsageError(f"--given takes NAME=VALUE, not {part}")
-            name = re.sub(r"\s*,\s*", ", ", pair[1].strip())
+            name = _unquoted_name(pair[1].strip())
             if name in found:
                 raise UsageError(f"--given names `{name}` twice")
             found[name] = _value(pair[2])
     return found
 
 
+def read_all_given(args: argparse.Namespace, values: dict[str, Any]) -> dict[str, Any]:
+    """What --given says, and the values of draws that --set has."""
+    given = read_given(args.given)
+    for name in values.keys() & given.keys():
+        raise UsageError(f"`{name}` has a value by --set and by --given: leave out one")
+    return {**values, **given}
+
+
 def _value(text: str) -> Any:
     if text.startswith("["):
         found = read_value(text)
         is_list = not isinstance(found, str)
-        return found if is_list else [item.strip() for item in text[1:-1].split(",")]
-    return set(text.split("|")) if "|" in text else text
+        items = [item.strip() for item in LIST_ITEMS.findall(text[1:-1])]
+        return found if is_list else list(map(_unquoted, items))
+    several = [_unquoted(each) for each in ALTERNATIVES.findall(text)]
+    if ALTERNATIVES.sub("", text).count("|") != len(several) - 1:
+        raise UsageError(f"--given has an empty value among {text}: '' is an empty label")
+    return several[0] if len(several) == 1 else set(several)
+
+
+def _unquoted_name(text: str) -> str:
+    """`"a, b"` is a, b, and `z["x,y"]` the element of this label."""
+    plain = re.sub(QUOTED, lambda found: _unquoted(found[0]), text)
+    return plain if plain != text else re.sub(r"\s*,\s*", ", ", text)
+
+
+def _unquoted(text: str) -> str:
+    if not re.fullmatch(QUOTED, text.strip(), re.DOTALL):
+        return text
+    return re.sub(r"\\(.)", r"\1", text.strip()[1:-1], flags=re.DOTALL)
 
 
 def print_answer(answer: Answer, args: argparse.Namespace) -> int:
@@ -307,7 +350,8 @@ def print_answer(answer: Answer, args: argparse.Namespace) -> int:
 
 def print_warnings(answer: Answer, args: argparse.Namespace) -> None:
     for warning in answer.warnings:
-        print(f"dpc: {as_options(warning, vars(args))}", file=sys.stderr)
+        said = printable_lines(as_options(warning, vars(args)))
+        print(f"dpc: {said}", file=sys.stderr)
 
 
 def verify_picture(path: str | None) -> None:

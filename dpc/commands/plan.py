@@ -13,6 +13,5 @@ def run(args: argparse.Namespace) -> int:
     model = inputs.open_model(args)
     known = inputs.Inputs(model, args)
     values = {} if model.network is not None else known.without_draws(model.graph)
-    given = {**values, **inputs.read_given(args.given)}
-    plan = model.plan(given, params=known.params, data=known.sources)
+    plan = model.plan(inputs.read_all_given(args, values), params=known.params, data=known.sources)
     return inputs.print_answer(plan, args)

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from dpc.commands import inputs
+from dpc.dsl.printable import printable_lines
 from dpc.exits import NOT_CONVERGED, OK, UsageError
 from dpc.finite.answers import METHODS
 
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     values = {} if model.network is not None else known.without_draws(model.graph)
     answers = model.query(
         args.ask,
-        given={**values, **inputs.read_given(args.given)},
+        given=inputs.read_all_given(args, values),
         params=known.params,
         data=known.sources,
         **{name: getattr(args, name) for name in OPTIONS},
@@ -61,5 +62,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.csv:
         return inputs.print_answer(answers, args)
     inputs.print_warnings(answers, args)
-    sys.stdout.write("".join(table.csv() for table in answers.tables()))
+    text = "".join(table.csv() for table in answers.tables())
+    sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)
     return OK if answers.converged else NOT_CONVERGED

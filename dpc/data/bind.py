@@ -109,6 +109,8 @@ def _plain(value: Any) -> Any:
     """Arrays inside lists become lists."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value] if any(map(_has_shape, value)) else value
+    if isinstance(value, np.ma.MaskedArray):
+        return value.tolist()  # None where it is masked
     return np.asarray(value).tolist() if _has_shape(value) else value
 
 
@@ -136,6 +138,15 @@ def _variable_from_pandas(column: Any, origin: Origin) -> RawVariable:
     return kinds.variable_from_array(array, origin).replace(labels=labels, rows=rows)
 
 
+def _variable_from_masked(array: Any, origin: Origin) -> RawVariable:
+    """What a mask hides is no value, whatever stands behind it."""
+    variable = kinds.variable_from_array(np.asarray(array.filled()), origin)
+    hidden = np.ma.getmaskarray(array)
+    if variable.missing is not None:
+        hidden = hidden | variable.missing
+    return variable.replace(missing=hidden if hidden.any() else None)
+
+
 VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariable]], ...] = (
     (
         lambda value: isinstance(value, list | tuple),
@@ -143,6 +154,7 @@ VALUES: tuple[tuple[Callable[[object], bool], Callable[[Any, Origin], RawVariabl
     ),
     (_is_loaded("pandas", "Series", "Categorical"), _variable_from_pandas),
     (_is_loaded("xarray", "DataArray"), variable_from_dataarray),
+    (lambda value: isinstance(value, np.ma.MaskedArray), _variable_from_masked),
     (
         lambda value: hasattr(value, "__array__"),
         lambda value, origin: kinds.variable_from_array(np.asarray(value), origin),

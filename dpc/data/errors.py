@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from dpc.dsl.diagnostics import nearest_name
 from dpc.dsl.graph.passes.standard import Unfit
+from dpc.dsl.printable import printable
 from dpc.dsl.record import Record
 
 MAX_SHOWN = 60
@@ -22,7 +23,7 @@ class Problem(Record):
         lines = [f"data error: {self.message}"]
         lines += [f"  in {self.place}"] if self.place else []
         lines += [f"  help: {self.help}"] if self.help else []
-        return "\n".join(map(_printable, lines))
+        return "\n".join(map(printable, lines))
 
 
 class DataError(Exception):
@@ -83,7 +84,3 @@ def did_you_mean_label(label: str, labels: Iterable[str]) -> str:
 
 def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

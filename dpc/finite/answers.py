@@ -17,7 +17,7 @@ from dpc.inference import queries as q
 from dpc.inference.engines.approximate.auto import QUESTIONS, infer_auto
 from dpc.inference.engines.approximate.layout import plan_if_it_fits
 from dpc.inference.factors.factor_graph import FactorGraph
-from dpc.inference.planning.plan import default_memory_limit
+from dpc.inference.planning.plan import Plan, default_memory_limit
 from dpc.inference.queries import infer_cases
 
 from ..data.raw import MAX_BYTES, repeated
@@ -78,12 +78,19 @@ def find_kbest(graph: FactorGraph, k: int, given: dict[str, Any], how: How) -> F
     verify_method("kbest", how.method)
     limit = default_memory_limit() if how.memory is None else how.memory
     make_plan = partial(q.plan_marginals, graph, given)
-    exact = how.method == "exact"
-    plan = make_plan() if exact else plan_if_it_fits(graph, given, make_plan, limit // k)[0]
+    k = min(k, q.count_configurations(graph, given))
+    plan: Plan | None
+    if how.method == "exact":
+        plan, reason = make_plan(), ""
+    else:
+        plan, reason = plan_if_it_fits(graph, given, make_plan, limit, k)
     if plan:
         return Finding(q.infer_kbest(graph, k, given, plan=plan, memory=how.memory))
-    from dpc.inference.engines.approximate.beam import infer_kbest_by_beam
+    from dpc.inference.engines.approximate.beam import WIDTH, infer_kbest_by_beam
 
+    if k > WIDTH:
+        what = f"`kbest={k}` is too many: {reason}, and a beam finds at most {WIDTH:,}"
+        raise UsageError(f"{what}; ask for fewer, or raise `memory=`")
     beam = infer_kbest_by_beam(graph, k, given)
     return Finding(list(beam.configurations), "beam", "" if beam.is_proven else str(beam))
 

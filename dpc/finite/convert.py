@@ -14,6 +14,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.library.distributions import distributions_by_name
 from dpc.dsl.library.functions import functions_by_name
 from dpc.dsl.limits import MAX_SOURCE
+from dpc.dsl.printable import printable
 from dpc.dsl.record import Record
 from dpc.dsl.source import Source
 from dpc.dsl.text.format import format_source
@@ -56,7 +57,7 @@ class Saved(Record):
     variables: int
 
     def __str__(self) -> str:
-        return f"{', '.join(self.files)}: {self.kind} of {self.variables} variables"
+        return f"{printable(', '.join(self.files))}: {self.kind} of {self.variables} variables"
 
 
 def write_network(network: Network, path: str) -> Saved:

@@ -223,6 +223,7 @@ def tabulate(
     bound = bind_data(model.graph, *as_sources(data), partial=True)
     reader = ValueReader(model.graph, bound.sizes, wide=True)
     reader.labels |= bound.labels
+    reader.arrays = dict(bound.arrays)  # what the data have, no value may say again
     arrays: dict[str, Any] = {
         **bound.arrays,
         **_parameters(model.graph, reader, params, bound),

@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Node
 from dpc.dsl.graph.types import Bool, IndexOf
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import Record
 from dpc.inference.errors import ImpossibleEvidenceError
 
-from ..model.traced import is_jax_array, is_traced
+from ..model.traced import is_jax_array, is_masked, is_traced
 from ..model.values import OPEN
 
 LONGEST_SHOWN = 60
+PLACE = re.compile(r"0|[1-9][0-9]{0,17}")
+"""A number as it is written: neither 00 nor the digits of other scripts."""
 MANY = 12
 """States that a message still lists."""
 
@@ -47,7 +50,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
-class WrongEvidence(ValueError):
+class WrongEvidence(InWords, ValueError):
     """Evidence on a variable that is not there, or with a value that it cannot have."""
 
 
@@ -63,10 +66,12 @@ class FiniteVariable(Record):
 
     def position(self, value: Any) -> int:
         """The position of one value, said in any way."""
+        if is_masked(value):
+            raise self.refuse("a masked entry")
         if _is_array(value) and np.ndim(value) == 0:
             value = np.asarray(value).item()
         if isinstance(value, str):
-            return self._position_of_text(value.strip())
+            return self._position_of_text(value if value in self.states else value.strip())
         if isinstance(value, bool) and self.kind != "bool":
             raise self.refuse(str(value).lower())
         if not isinstance(value, bool | int | float) or value != int(value):
@@ -111,6 +116,8 @@ class FiniteVariable(Record):
 
     def read(self, value: Any) -> Array:
         """Positions [shape], -1 where open, or likelihoods [shape, states]."""
+        if is_masked(value):
+            value = self._unmasked(value)
         if value is None or isinstance(value, set | frozenset | str):
             return self._one(value)
         array = _as_array(value, len(self.shape))
@@ -121,6 +128,13 @@ class FiniteVariable(Record):
             what = f"`{self.name}` takes one state, {several}, or a likelihood for each"
             raise WrongEvidence(f"{what}, not {_short(value)}")
         return self._objects(array)
+
+    def _unmasked(self, value: Any) -> Any:
+        """Open where the mask hides a state; a hidden likelihood says nothing that can be used."""
+        if value.shape == (*self.shape, len(self.states)) and value.shape != self.shape:
+            what = f"the likelihoods of `{self.name}` are masked in part"
+            raise WrongEvidence(f"{what}: give all of a state, or None for what is open")
+        return value.tolist()  # None where it is masked
 
     def _one(self, value: Any) -> Array:
         if self.shape:
@@ -308,7 +322,10 @@ class Variables:
             variable, start = self.by_name[found], self.starts[found]
             numbers = np.arange(start, start + prod(variable.shape))
             return variable, numbers.reshape(variable.shape)
-        owner, number = self._owners.get(element_name(name)) or self._by_position(name)
+        owners = self._owners
+        owner, number = (
+            owners.get(name) or owners.get(element_name(name)) or self._by_position(name)
+        )
         if not owner:
             hint = did_you_mean(name, [*self.by_name, *self.elements])
             raise WrongEvidence(f"there is no variable `{name}`{hint and f'; {hint}'}")
@@ -319,7 +336,7 @@ class Variables:
         owner, _, inside = element_name(name).removesuffix("]").partition("[")
         places = inside.split(", ")
         shape = self.by_name[owner].shape if owner in self.by_name else ()
-        if len(places) != len(shape) or not all(place.isdecimal() for place in places):
+        if len(places) != len(shape) or not all(map(PLACE.fullmatch, places)):
             return "", 0
         indices = tuple(map(int, places))
         if any(index >= size for index, size in zip(indices, shape, strict=True)):

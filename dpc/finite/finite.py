@@ -7,6 +7,7 @@ other data and evidence can be traced, and new ones never compile anything again
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -39,6 +40,7 @@ from ..data import BoundData
 from ..exits import UsageError
 from ..model.check import random_ancestors
 from ..model.recent import Recent
+from ..model.room import verify_room
 from ..model.traced import is_traced
 from ..model.values import ValueReader
 from .discrete import Discrete, Grounded, discrete_model, ground_model
@@ -329,6 +331,7 @@ class FinitePart(NamedTuple):
         return found
 
     def sample(self, key: Any, n: int | None) -> Values:
+        verify_room(n or 1, "draws", len(self.finite.structure.sizes))
         drawn: Values = self.ask("sample", key=key, count=n or 1)[0]
         return {name: own[0] for name, own in drawn.items()} if n is None else drawn
 
@@ -418,6 +421,9 @@ class Questions:
             if not hasattr(known.finite.engine, "kbest"):
                 what = "under jax.jit, the k best are found for a single chain alone"
                 raise UsageError(f"{what}: ask for them outside")
+            structure = known.finite.structure
+            k = min(k, prod(structure.sizes))
+            verify_room(k, "configurations", len(structure.sizes) * structure.most_states)
             values, scores = known.ask("kbest", k=k)
             return values, scores
         discrete = self.discrete(known)

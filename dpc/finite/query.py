@@ -17,6 +17,7 @@ from ..data import bind_data
 from ..exits import UsageError, verify_seed
 from ..model.check import as_numbers
 from ..model.model import Model
+from ..model.room import SHOWN, verify_room
 from ..show.info import EliminationPlan
 from . import answers as by
 from .answers import Answers, Finding, FiniteAnswer, How, answer_cases
@@ -125,6 +126,8 @@ class _Query(Record):
             found.append(self.configurations("kbest", self.of_finite(best)))
         if asked.samples is not None:
             self.verify_finite("a joint draw")
+            entries = len(self.discrete.states)
+            verify_room(asked.samples, "samples", entries, SHOWN, self.how.memory)
             drawn = self.of_finite(self.find("samples", asked.samples))
             found.append(by.samples_answer(discrete, drawn, asked.samples))
         found += [self.ask(text) for text in asked.ask]
@@ -260,13 +263,19 @@ def words(text: Names) -> list[str]:
 def read_memory(size: int | str | None) -> int | None:
     """2GB, 500 MB or a number of bytes."""
     if size is None or isinstance(size, int):
-        return size
+        return _positive(size)
     written = r"\s*([0-9]{1,18}(?:\.[0-9]+)?)\s*([kmgt]?)i?b?\s*"
     found = re.fullmatch(written, size, re.IGNORECASE)
     if not found:
         raise UsageError(f"`memory=` takes a size such as 2GB, not {size}")
     unit = "kmgt".find(found[2].lower()) + 1 if found[2] else 0
-    return int(float(found[1]) * 1024**unit)
+    return _positive(int(float(found[1]) * 1024**unit))
+
+
+def _positive(size: int | None) -> int | None:
+    if size is not None and size < 1:
+        raise UsageError("`memory=` takes a size such as 2GB, and nothing is done in no memory")
+    return size
 
 
 ASKED = "asked"

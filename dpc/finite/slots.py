@@ -15,6 +15,7 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import FIRST, LAST, Axis, Bool, Dim, Fixed, IndexOf, Int, Type
 from dpc.dsl.library.functions import functions_by_name
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import Record
 from dpc.dsl.source import Span
 
@@ -22,7 +23,7 @@ Tree = TypeVar("Tree", bound=c.Core | c.Law)
 Bindings = Mapping[str, c.Core]
 
 
-class NotTabular(ValueError):
+class NotTabular(InWords, ValueError):
     """A use of finite variables for which no table is made; says what to write instead."""
 
 

@@ -13,6 +13,7 @@ from dpc.dsl.graph.graph import Kind
 from dpc.dsl.record import Record
 
 from ..exits import UsageError
+from ..model.room import verify_room
 from ..show.answer import Answer, AnswerTable, entry_names
 from .choose import EstimatorChoice
 from .smoothed import SmoothingErrors, another_rule
@@ -59,12 +60,14 @@ class Estimator:
 
             return *jax.value_and_grad(surrogate)(params), jax.hessian(surrogate)(params)
 
+        self.entries = 1 + sum(np.size(value) for value in params.values())
         self.together = min(together, TOGETHER)
         keys = jax.random.split(jax.random.key(0), self.together)
         self.batch = jax.jit(jax.vmap(one)).lower(keys).compile()
 
     def estimate(self, key: Any, count: int, turns: int = 1) -> Estimates:
         """`count` estimates; the time is the best of this many turns."""
+        verify_room(count, "samples", self.entries)
         batches = -(-count // self.together)
         keys = jax.random.split(key, (batches, self.together))
         found, seconds = self._timed(keys, turns)

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 
 from dpc.dsl.graph.graph import Kind
+from dpc.dsl.printable import InWords
 from dpc.inference.optimise.stochastic import (
     CHUNK,
     LEAST_STEPS,
@@ -80,7 +81,7 @@ def optimise(
         yield state
 
 
-class Diverged(ArithmeticError):
+class Diverged(InWords, ArithmeticError):
     """The loss left the finite numbers."""
 
 

@@ -24,9 +24,11 @@ from dpc.estimators.run import BaselineState
 from dpc.estimators.surrogate import EvidenceBound, bound_surrogate, least_particles, starting_state
 
 from ..exits import UsageError
+from ..model.constraints import as_arrays
 from ..model.functions import compiled
 from ..model.numbers import verify_estimates
 from ..model.recent import Recent
+from ..model.room import entries_of, verify_room
 from ..model.values import ValueReader
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
@@ -317,9 +319,10 @@ class Objectives:
         place = (name, self.functions.sizes(data), order)
         run = self._compiled.get(place, lambda: _compile(objective, name))
         reader = ValueReader(self.functions.graph, data)
-        params = reader.parameters(params)
+        params, state = reader.parameters(params), as_arrays("state", state)
         reader.require(self._inputs, {})
         count = samples if samples is not None else objective.least_samples
+        verify_room(count, "samples", entries_of(objective.graph, objective.sizes))
         found = run(key, params, state, reader.arrays, sizes=reader.given_sizes, samples=count)
         return reader.or_outside(found, jax.numpy.nan)
 

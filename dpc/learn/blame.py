@@ -70,12 +70,19 @@ class Teller:
                 case, *at = map(int, bad[0])
                 value = f"{best[tuple(bad[0])]:g}"
                 place = self._place(term, tuple(at))
-                entry, there = self._entry(term.name, case, place)
+                name = self._draw_of(term)
+                entry, there = self._entry(name, case, place)
                 words = f"`{entry}` is {value}{there}"
-                if isinstance(term.body, c.Law):
-                    own = self._value(term.name, case, place)
-                    words = f"`{entry}`{own}{there} has log density {value} under {term.body.name}"
-                yield term.name, words
+                if isinstance(term.body, c.Law) or name != term.name:
+                    own = self._value(name, case, place)
+                    under = f" under {term.body.name}" if isinstance(term.body, c.Law) else ""
+                    words = f"`{entry}`{own}{there} has log density {value}{under}"
+                yield name, words
+
+    def _draw_of(self, term: FiniteTerm) -> str:
+        """Where entries are missing, the density of `y` is a factor of its own, `y.density`."""
+        owner = term.name.removesuffix(".density")
+        return owner if owner in self.graph.by_name else term.name
 
     def _place(self, term: FiniteTerm, at: Place) -> Place:
         """Indices of the element that the term is about."""

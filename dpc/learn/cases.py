@@ -313,6 +313,12 @@ def read_cases(
     return stack_cases(graph, [bind_case(graph, raws, sizes)])
 
 
+def opened(source: Any) -> Any:
+    """What a file holds, so that one that is not there is missed before long work."""
+    is_file = isinstance(source, str | os.PathLike)
+    return as_raw(source) if is_file and _listed_in_file(source) is None else source
+
+
 def _listed(source: Any) -> list[tuple[str, Any]] | None:
     """The cases of a list, of a JSON file with one, or of a line each; and where they stand."""
     found, of = _listed_in_file(source), f" of {source}"

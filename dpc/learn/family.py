@@ -20,6 +20,7 @@ from dpc.dsl.graph.types import LAST
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
 from dpc.dsl.library.rows import Distribution
 from dpc.dsl.lower.run import run_graph
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import Record
 from dpc.inference.families.family import Family, floats, over_leading
 from dpc.inference.families.features import from_usual
@@ -36,7 +37,7 @@ Values = dict[str, Any]
 STEPS = 200
 
 
-class NotAFamily(ValueError):
+class NotAFamily(InWords, ValueError):
     """A model whose score is not linear in its parameters."""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpc.dsl.files import read_text, reason_of, write_whole
 from dpc.dsl.graph.types import Dim, Type
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import NOTHING, Record
 
 from ..data.raw import MAX_BYTES
@@ -18,7 +19,7 @@ from ..jsons import parse_json
 from ..show.answer import Answer, AnswerTable, entry_names
 
 
-class NotApplicable(ValueError):
+class NotApplicable(InWords, ValueError):
     """A method or option that was asked for, on a model it does not suit."""
 
 

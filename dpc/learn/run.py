@@ -13,12 +13,14 @@ import numpy as np
 from dpc.dsl.diagnostics import did_you_mean
 from dpc.dsl.graph.graph import Kind
 from dpc.dsl.graph.types import Type
+from dpc.dsl.printable import InWords
 from dpc.dsl.record import Record
 
 from ..exits import UsageError, verify_seed
 from ..model.constraints import constraint_of
 from ..model.keeper import Keeper
-from .cases import is_read, read_cases, settings_for_both, shape_of
+from ..model.traced import is_masked
+from .cases import is_read, opened, read_cases, settings_for_both, shape_of
 from .choose import choose
 from .counts import fit_csv, table_entries
 from .fit import fingerprint, fit_likelihood
@@ -54,6 +56,8 @@ def fit(
     """In double precision, whatever the caller's: no certificate holds in single."""
     options = {name: value for name, value in said.items() if value is not None}
     _verify_numbers(options)
+    # What is held out is read before the work, too.
+    request = request.replace(test=tuple(map(opened, request.test)))
     with jax.enable_x64(True):
         if model.graph.of_kind(Kind.COST) and method is None:
             return _fit_objective(model, request, options)
@@ -119,7 +123,7 @@ WORDS = {
 }
 
 
-class WrongStart(ValueError):
+class WrongStart(InWords, ValueError):
     """A value that no fit of this model can begin with."""
 
 
@@ -139,7 +143,7 @@ def _verify_value(name: str, type_: Type, shape: tuple[int, ...], value: Any) ->
     array, said = np.asarray(value), "`start=`"
     if array.shape != shape:
         raise WrongStart(f"`{name}` has shape {shape}, but {said} gives {array.shape}")
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "iuf" or is_masked(value):
         raise WrongStart(f"`{name}` is a number, or an array of them, but {said} gives {value}")
     lower, upper = type_.bounds
     word = type_.constraint

@@ -11,6 +11,7 @@ from dpc.dsl.graph.graph import Graph, Kind
 from dpc.dsl.graph.typed import Function
 from dpc.dsl.graph.types import Bool, Real, Type
 from dpc.dsl.pipeline import Checked, check_source
+from dpc.dsl.printable import InWords
 from dpc.dsl.source import Source
 
 from ..exits import UsageError
@@ -31,7 +32,7 @@ def _check_objective(graph: Graph) -> list[Diagnostic]:
     return check_estimators(graph)
 
 
-class UnboundFunction(TypeError):
+class UnboundFunction(InWords, TypeError):
     """A function that the model calls, and that only Python can bind."""
 
 

@@ -18,6 +18,7 @@ from ..data.arrays import evaluate_default, is_plain
 from ..data.bound import Data
 from ..exits import UsageError, verify_seed
 from .model import Model
+from .traced import is_masked
 
 Values = dict[str, Any]
 
@@ -47,14 +48,34 @@ def constraint_of(type_: Type) -> Any:
 
 
 def constrain_nodes(nodes: Iterable[Node], raw: Mapping[str, Any]) -> Values:
-    return {n.name: biject_to(constraint_of(n.type))(raw[n.name]) for n in nodes}
+    nodes = tuple(nodes)
+    known = as_arrays("raw", raw, nodes)
+    return {n.name: biject_to(constraint_of(n.type))(known[n.name]) for n in nodes}
 
 
 def unconstrain_nodes(nodes: Iterable[Node], params: Mapping[str, Any]) -> Values:
-    return {
-        n.name: biject_to(constraint_of(n.type)).inv(jnp.asarray(params[n.name], float))
-        for n in nodes
-    }
+    nodes = tuple(nodes)
+    known = as_arrays("params", params, nodes)
+    return {n.name: biject_to(constraint_of(n.type)).inv(known[n.name]) for n in nodes}
+
+
+def as_arrays(argument: str, given: Mapping[str, Any], nodes: Iterable[Node] = ()) -> Values:
+    """Numbers by name, with one for each of these nodes."""
+    for node in nodes:
+        if node.name not in given:
+            raise UsageError(f"`{argument}=` has no value for the parameter `{node.name}`")
+    return {name: _as_array(argument, name, value) for name, value in given.items()}
+
+
+def _as_array(argument: str, name: str, value: Any) -> Any:
+    shown = repr(value)[:MOST_SHOWN]
+    refused = UsageError(f"`{name}` takes numbers, but `{argument}=` gives {shown}")
+    if value is None or isinstance(value, str) or is_masked(value):
+        raise refused
+    try:
+        return jnp.asarray(value, float)
+    except (TypeError, ValueError, OverflowError):
+        raise refused from None
 
 
 def initial_nodes(
@@ -134,13 +155,7 @@ def known_inputs(
 
 def _parameter(name: str, value: Any, shape: tuple[int, ...]) -> Any:
     """Numbers of the right shape."""
-    refused = UsageError(f"`{name}` takes numbers, but `params=` gives {repr(value)[:MOST_SHOWN]}")
-    if value is None or isinstance(value, str):
-        raise refused
-    try:
-        array = jnp.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
-        raise refused from None
+    array = _as_array("params", name, value)
     if array.shape != shape:
         raise UsageError(f"`{name}` has shape {shape}, but `params=` gives {array.shape}")
     if not isinstance(array, jax.core.Tracer) and not bool(jnp.isfinite(array).all()):

@@ -19,6 +19,7 @@ from .constraints import known_inputs
 from .model import Model
 from .numbers import verify_density, verify_draws
 from .recent import Recent
+from .room import entries_of, verify_room
 from .values import CheckedData, Sizes, ValueReader, is_one_value
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ class Functions:
     ) -> Values:
         """Draws of all random variables that are not given, parents before children (DI27)."""
         reader, names = ValueReader(self.graph, data), frozenset(given)
+        known_sizes = {name: size for name, (size, _) in reader.sizes.items()}
+        verify_room(n or 1, "draws", entries_of(self.graph, known_sizes))
         read = [reader.parameters(params), reader.draws(given, whole=False)]
         draws = [node.name for node in self.graph.of_kind(Kind.DRAW)]
         above = self.graph.ancestors([n for n in draws if n not in given], names)

@@ -14,12 +14,13 @@ import jax
 import numpy as np
 
 from dpc.dsl.files import reason_of, write_whole
+from dpc.dsl.printable import InWords
 
 from ..data.npz import arrays_of_npz
 from ..exits import UsageError
 
 
-class WrongCheckpoint(ValueError):
+class WrongCheckpoint(InWords, ValueError):
     """A file that is no checkpoint, or one of another run."""
 
 

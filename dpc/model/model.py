@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from dpc.dsl.diagnostics import Diagnostic
 from dpc.dsl.graph.classify import classify
 from dpc.dsl.graph.graph import Graph, Kind
+from dpc.dsl.printable import printable
 
 from ..exits import UsageError
+from .arguments import reads_arguments
 from .check import verify_bound
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ Given = Mapping[str, Any] | None
 
 
 @final
+@reads_arguments
 class Model:
     """What `dpc.load` and `dpc.parse` give.
 
@@ -109,7 +112,7 @@ class Model:
 
     def __repr__(self) -> str:
         kind = classify(self.graph).name
-        return f"<dpc model {self.title}: {kind} of {len(self.graph.nodes)} nodes>"
+        return f"<dpc model {printable(self.title)}: {kind} of {len(self.graph.nodes)} nodes>"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -270,7 +273,9 @@ class Model:
     def vjp(self, params: Values, data: Given = None) -> tuple[Array, Callable[..., Any]]:
         import jax
 
-        value, pull_back = jax.vjp(lambda p: self.value(p, data), params)
+        from .constraints import as_arrays
+
+        value, pull_back = jax.vjp(lambda p: self.value(p, data), as_arrays("params", params))
         return value, pull_back
 
     def hvp(self, params: Values, direction: Values, data: Given = None) -> Values:
@@ -442,8 +447,10 @@ class Model:
 
         from ..show.info import Samples
         from .check import written_values
+        from .room import SHOWN, entries_of, verify_room
 
         known, bound = self._known(params, data, seed, partial=True)
+        verify_room(n, "draws", entries_of(self.graph, bound.sizes), SHOWN)
         evidence = written_values(self.graph, given or {})
         key = jax.random.key(seed)
         found = self.sample(key, known, bound, n=n, given=evidence, given_data=given_data)
@@ -576,8 +583,10 @@ class Model:
     def loss(self, params: Values, data: Any) -> Array:
         """Minus the log-likelihood, minus the log density of the priors."""
         from ..learn.likelihood import Likelihood
+        from .constraints import as_arrays
 
-        return (data if isinstance(data, Likelihood) else self.likelihood(data)).loss(params)
+        known = as_arrays("params", params)
+        return (data if isinstance(data, Likelihood) else self.likelihood(data)).loss(known)
 
     def fit(
         self,

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpc.dsl.graph.graph import Graph, Kind, Node
+from dpc.dsl.printable import InWords
 
 from .traced import is_traced
 
 
-class NotANumber(ArithmeticError):
+class NotANumber(InWords, ArithmeticError):
     """Numbers end before the answer."""
 
 

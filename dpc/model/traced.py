@@ -17,6 +17,13 @@ def is_traced(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
+def is_masked(value: Any) -> bool:
+    """Whether it is an array of NumPy whose mask hides an entry: what is there is no value."""
+    import numpy as np  # not for `dpc info`, which has no values
+
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
 def is_jax_array(value: Any) -> bool:
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, jax.Array)

@@ -24,7 +24,7 @@ from ..data.arrays import CONSTRAINTS
 from ..data.bind import array_of, verify_extents
 from ..data.errors import DataError
 from ..exits import UsageError
-from .traced import is_jax_array, is_traced
+from .traced import is_jax_array, is_masked, is_traced
 
 Values = dict[str, Any]
 Sizes = tuple[tuple[str, int], ...]
@@ -107,7 +107,9 @@ class ValueReader:
         return arrays, tuple(sizes.items())
 
     def _read_size(self, name: str, value: Any) -> int:
-        is_whole = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+        is_whole = (
+            not is_masked(value) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+        )
         if not is_whole or int(value) < 0:
             raise UsageError(f"`{name}` is a dim: its size is a whole number, not {value!r}")
         size, why = self.sizes.setdefault(name, (int(value), "the data"))
@@ -190,7 +192,7 @@ class ValueReader:
 
     def direction(self, node: Node, value: Any) -> Any:
         """What a parameter is moved by: numbers of its shape."""
-        array = value if is_traced(value) else np.asarray(value, float)
+        array = value if is_traced(value) else self._concrete(node, value)
         self._verify_shape(node, array.shape)
         return array
 
@@ -199,7 +201,8 @@ class ValueReader:
         domain, name = node.type.domain, node.name
         if node.type.whole and not self._has_labels(domain):
             value = _written_number(name, value)
-        if is_jax_array(value) or isinstance(value, np.ndarray | bool | int | float | np.generic):
+        is_plain = isinstance(value, np.ndarray | bool | int | float | np.generic)
+        if is_jax_array(value) or (is_plain and not is_masked(value)):
             array = np.asarray(value)
         else:
             array = self._from_other(node, value)
@@ -328,13 +331,14 @@ def is_one_value(node: Node, value: Any) -> bool:
     rank = len(node.type.shape)
     if is_traced(value) or isinstance(value, str):
         return np.ndim(value) == rank
-    if value is None or isinstance(value, set | frozenset):
+    if value is None or isinstance(value, set | frozenset) or is_masked(value):
         return False
     if isinstance(value, list | tuple):
         value = np.asarray(value, object)
     array = np.asarray(value)
     if array.dtype.kind == "O":
-        if any(item is None or isinstance(item, set | frozenset) for item in array.flat):
+        open_kinds = (type(None), set, frozenset, np.ma.MaskedArray)
+        if any(isinstance(item, open_kinds) for item in array.flat):
             return False
     elif node.type.whole and np.any((array == OPEN) | (array != array)):  # NaN is not itself
         return False

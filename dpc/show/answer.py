@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpc.dsl.files import write_whole
+from dpc.dsl.printable import printable, printable_lines
 from dpc.dsl.record import Record
 
 from ..exits import UsageError
@@ -59,7 +60,8 @@ class AnswerTable(Record):
         return found
 
     def _text_head(self) -> tuple[str, ...]:
-        return (*self.head, "") if self.bars else self.head
+        head = tuple(map(printable, self.head))
+        return (*head, "") if self.bars else head
 
     def csv(self) -> str:
         text = io.StringIO()
@@ -84,7 +86,7 @@ def cell_text(cell: Any, form: str = ".6g") -> str:
     if isinstance(cell, list):
         shown = ", ".join(cell_text(item, form) for item in cell[:6])
         return f"[{shown}{', ...' if len(cell) > 6 else ''}]"
-    return "" if cell is None else str(cell)
+    return "" if cell is None else printable(str(cell))
 
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "") -> list[str]:
@@ -126,7 +128,7 @@ class Answer(ABC):
 
     def __str__(self) -> str:
         parts = [self.before(), *(table.lines() for table in self.tables()), self.after()]
-        return "\n\n".join("\n".join(lines) for lines in parts if lines)
+        return "\n\n".join("\n".join(map(printable_lines, lines)) for lines in parts if lines)
 
     def __repr__(self) -> str:
         return str(self)
@@ -161,7 +163,7 @@ class Answer(ABC):
 
 
 def _paragraphs(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines if line)
+    return "".join(f"<p>{escape(printable_lines(line))}</p>" for line in lines if line)
 
 
 def entry_names(

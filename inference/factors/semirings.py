@@ -162,8 +162,20 @@ def smoothed_max(temperature: float) -> Semiring:
     )
 
 
+def ranked_pairs(k: int) -> tuple[Array, Array]:
+    """Ranks i, j from 0 of two descending lists whose sums may be among the k largest.
+
+    a_i + b_j has (i + 1) (j + 1) sums that are as large, so i, j matter if that is at most k: there
+    are k (1 + log k) such pairs at most, not k^2.
+    """
+    counts = k // np.arange(1, k + 1)
+    first = np.repeat(np.arange(k), counts)
+    return first, np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 def k_best(k: int) -> Semiring:
     """The k largest scores, in descending order along a last axis; -inf where there are fewer."""
+    left, right = ranked_pairs(k)
 
     def top(x: Array, xp: Namespace) -> Array:
         return -xp.sort(-x, axis=-1)[..., :k]
@@ -172,8 +184,7 @@ def k_best(k: int) -> Semiring:
         return top(xp.concatenate(xp.broadcast_arrays(a, b), axis=-1), xp)
 
     def mul(a: Array, b: Array, xp: Namespace) -> Array:
-        sums = a[..., :, None] + b[..., None, :]
-        return top(xp.reshape(sums, (*sums.shape[:-2], -1)), xp)
+        return top(a[..., left] + b[..., right], xp)
 
     def reduce(x: Array, axes: Axes, xp: Namespace) -> Array:
         return top(along_one_axis(x, (*axes, x.ndim - 1), xp), xp)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import visible
 from ..factors.factor_graph import FactorGraph, factor_of_values
 
 Floats = NDArray[np.float64]
@@ -27,7 +28,8 @@ class FormatError(Exception):
         self.path = path
         self.line = line
         self.reason = reason
-        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
+        where = f"{path}:{line}" if line else path
+        super().__init__(visible(f"{where}: {reason}"))
 
 
 # ---- numbers of files: Python's own readers also take 1_000, nan and the digits of all scripts

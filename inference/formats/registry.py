@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from .bif import read_bif, write_bif
 from .network import FormatError, Network
 from .uai import read_uai, write_uai
 from .xmlbif import read_xmlbif, write_xmlbif
+
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -44,4 +47,19 @@ def verify_ending(path: str) -> NetworkFormat:
 
 def parse_network(text: str, path: str) -> Network:
     """The network of a file's text, by the ending of its path; raises FormatError."""
-    return verify_ending(path).read(text, path)
+    network = verify_ending(path).read(text, path)
+    if network.is_bayesian:
+        _verify_acyclic(network, path)
+    return network
+
+
+def _verify_acyclic(network: Network, path: str) -> None:
+    """Tables of a circle multiply to no distribution."""
+    parents = {table.child: table.parents for table in network.tables}
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        shown = " -> ".join(circle[:MOST_SHOWN])
+        more = f" -> ... ({len(circle) - 1} variables)" if len(circle) > MOST_SHOWN else ""
+        raise FormatError(path, None, f"its parents go round in a circle: {shown}{more}") from None

@@ -84,15 +84,14 @@ def read_uai(text: str, path: str = "<uai>") -> Network:
     if reason:
         raise numbers.error(reason)
     scopes = [_scope(numbers, len(sizes)) for _ in range(numbers.whole("the number of tables"))]
+    children = sorted(scope[-1:] for scope in scopes)
+    if KINDS[kind] and children != [(v,) for v in range(len(sizes))]:
+        reason = "a BAYES file has one table for each variable, the variable named last"
+        raise FormatError(path, None, reason)
     tables = tuple(_table(numbers, scope, sizes, KINDS[kind]) for scope in scopes)
     if numbers.place < len(numbers.words):
         numbers.place += 1
         raise numbers.error("there is more in the file than its tables")
-    if KINDS[kind]:
-        children = sorted(scope[-1] for scope in scopes if scope)
-        if children != list(range(len(sizes))):
-            reason = "a BAYES file has one table for each variable, the variable named last"
-            raise FormatError(path, None, reason)
     states = [tuple(map(str, range(size))) for size in sizes]
     variables = tuple(NetworkVariable(f"x{i}", own) for i, own in enumerate(states))
     return Network("unknown", variables, tables, KINDS[kind])

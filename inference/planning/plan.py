@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,10 @@ ALONE = -1
 FRACTION = 0.5
 UNKNOWN = 4 << 30
 FLOAT = 8
+SORTED = 4
+"""An array that is sorted has copies: of what is sorted, of its negative, of the order."""
+CELL = 200
+"""Bytes of a state in a list of configurations, with its name."""
 SMALL = 1 << 24  # not worth asking the system how much is free
 GREEDY_ABOVE = 1e8  # below, importing opt_einsum takes longer than the passes
 Scope = tuple[Name, ...]
@@ -250,8 +255,14 @@ class Plan:
         return self.bytes_for(1)
 
     def bytes_for(self, k: int) -> int:
-        """The same with k numbers in each entry, whose products are all k by k pairs."""
-        return FLOAT * (2 * k * sum(self.tree.entries) + k * k * max(self.tree.work, default=0))
+        """The same with lists of the k best in each entry, and the k configurations."""
+        work = max(self.tree.work, default=0)
+        lists = 2 * k * sum(self.tree.entries)
+        if k == 1:
+            return FLOAT * (lists + work)
+        # Sums of pairs of ranks, `ranked_pairs`, with what sorts them.
+        pairs = int(k * (1 + log(k)))
+        return FLOAT * (lists + SORTED * pairs * (work + 1)) + k * len(self.names) * CELL
 
     @cached_property
     def largest_clique(self) -> tuple[tuple[Name, ...], int]:
@@ -364,8 +375,9 @@ def verify_memory(plan: Plan, limit: Memory, instead: str = "", k: int = 1) -> N
     if needed > allowed:
         clique, entries = plan.largest_clique
         shown = ", ".join(map(str, clique[:20])) + (", ..." if len(clique) > 20 else "")
+        what = "exact inference needs" if k == 1 else f"the {k:,} best need"
         raise MemoryLimitError(
-            f"exact inference needs {format_bytes(needed)}, the limit is {format_bytes(allowed)}: "
+            f"{what} {format_bytes(needed)}, the limit is {format_bytes(allowed)}: "
             f"its largest clique has {entries:,} entries over {len(clique)} variables ({shown}). "
             + (
                 instead

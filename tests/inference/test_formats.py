@@ -196,3 +196,10 @@ def test_files_are_told_by_their_endings(tmp_path: Path) -> None:
     (tmp_path / "x.bif").write_bytes(b"\xff\xfe")
     with pytest.raises(FormatError, match="line 1 is not UTF-8 text"):
         read_network(str(tmp_path / "x.bif"))
+
+
+@pytest.mark.parametrize("scopes", ["0\n1 0", "0\n0", "1 0\n1 0"])
+def test_a_table_of_uai_about_no_variable_is_refused(scopes: str) -> None:
+    text = f"BAYES\n1\n2\n2\n{scopes}\n1\n0.3\n2\n0.5 0.5\n"
+    with pytest.raises(FormatError, match="one table for each variable"):
+        read_uai(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from dpc.dsl.files import write_whole
+from dpc.dsl.printable import InWords
 
 from ...exits import UsageError
 from .measure import printable
@@ -181,7 +182,7 @@ ENDINGS = {
 }
 
 
-class UnknownFormat(ValueError):
+class UnknownFormat(InWords, ValueError):
     """The file's ending or the format's name is in no table."""
 
 

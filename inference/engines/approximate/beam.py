@@ -20,6 +20,7 @@ from ..numpy.decisions import Configuration
 from .layout import FactorLayout, lay_out
 
 ROUNDING = 1e-12
+WIDTH = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ def infer_kbest_by_beam(
     k: int,
     given: Given = None,
     *,
-    width: int = 1000,
+    width: int = WIDTH,
     order: Sequence[Name] | None = None,
 ) -> Beam:
     """The k best configurations that a beam of `width` finds along `order`."""

@@ -149,15 +149,15 @@ def greedy_colours(count: int, scopes: Sequence[Sequence[int]]) -> NDArray[np.in
 
 
 def plan_if_it_fits(
-    graph: FactorGraph, given: Given, make_plan: Callable[[], Plan], limit: int
+    graph: FactorGraph, given: Given, make_plan: Callable[[], Plan], limit: int, k: int = 1
 ) -> tuple[Plan | None, str]:
-    """The plan of exact inference, or none, and why."""
+    """The plan of exact inference (of the k best), or none, and why."""
     many = len(graph.sizes) > MANY_VARIABLES
     if many and far_too_wide(lay_out(graph, given), limit / FLOAT):
         return None, f"exact inference needs far more than {format_bytes(limit)}"
     plan = make_plan()
-    if plan.bytes > limit:
-        needed = format_bytes(plan.bytes)
+    if plan.bytes_for(k) > limit:
+        needed = format_bytes(plan.bytes_for(k))
         return None, f"exact inference needs {needed}, the limit is {format_bytes(limit)}"
     if plan.operations > OPERATIONS:
         needed = f"{plan.operations:.2g} operations"

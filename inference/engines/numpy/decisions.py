@@ -1,6 +1,7 @@
 """Questions answered by configurations: mode, marginal mode, the k best, exact samples."""
 
 from collections.abc import Callable, Collection, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from ...errors import InferenceError
 from ...factors import factor_graph
 from ...factors.factor_graph import Array, FactorGraph, Floats, Given, Name
-from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best
+from ...factors.semirings import LOG, MAX_PLUS, choose_at_random, choose_first, k_best, ranked_pairs
 from ...planning.orders import bits, mask_of
 from ...planning.plan import ALONE, Memory, Plan, plan_contraction, verify_memory
 from .passes import BoundGraph, bind, collect
@@ -87,38 +88,56 @@ def best_configurations(
     semiring = k_best(k)
     leaves = [semiring.lift(leaf, np) for leaf in log_leaves]
     values = run_upward(plan, leaves, lambda product: semiring, np)
-    scores, ranks = join_roots(plan, values, k)
+    pairs = ranked_pairs(k)
+    scores, ranks = join_roots(plan, values, pairs)
     if not len(scores):
         return {}, scores
     states: States = {}
     for product in reversed(program_of(plan).products):
         gone = gone_ranks(plan, product)
-        left = gather(plan, values, product.left, states, gone, event=1)[..., :, None]
-        right = np.zeros(1)
+        # Configurations with the same states of what is kept choose from the same terms.
+        kept = bits(plan.tree.scopes[product.out])
+        places, place_of = distinct_places(states, kept, len(scores))
+        terms = gather(plan, values, product.left, places, gone, event=1)
+        pair_ranks = (np.arange(k), np.zeros(k, np.intp))
         if product.right != ALONE:
-            right = gather(plan, values, product.right, states, gone, event=1)[..., None, :]
-        terms = left + right
-        shape = *[plan.sizes[v] for v in gone], *terms.shape[-2:]
-        terms = np.broadcast_to(terms, (len(scores), *shape)).reshape(len(scores), -1)
-        order = np.argsort(-terms, axis=-1, kind="stable")
-        picked = np.take_along_axis(order, ranks.pop(product.out)[:, None], axis=-1)[:, 0]
-        *chosen, left_rank, right_rank = np.unravel_index(picked, shape)
+            pair_ranks = pairs
+            right = gather(plan, values, product.right, places, gone, event=1)
+            terms = terms[..., pairs[0]] + right[..., pairs[1]]
+        shape = *[plan.sizes[v] for v in gone], len(pair_ranks[0])
+        terms = np.broadcast_to(terms, (place_of.max() + 1, *shape)).reshape(-1, prod(shape))
+        order = np.argsort(-terms, axis=-1, kind="stable")[:, :k]
+        picked = order[place_of, ranks.pop(product.out)]
+        *chosen, pair = np.unravel_index(picked, shape)
         states.update(zip(gone, chosen, strict=True))
-        ranks[product.left] = left_rank
+        ranks[product.left] = pair_ranks[0][pair]
         if product.right != ALONE:
-            ranks[product.right] = right_rank
+            ranks[product.right] = pair_ranks[1][pair]
     return {plan.names[v]: s for v, s in states.items()}, scores
 
 
-def join_roots(plan: Plan, values: Sequence[Floats], k: int) -> tuple[Floats, dict[int, Ints]]:
+def distinct_places(states: States, variables: Sequence[int], count: int) -> tuple[States, Ints]:
+    """The different rows of states of these variables, and which of them each row is."""
+    if not variables:
+        return {}, np.zeros(count, np.intp)
+    rows = np.stack([states[v] for v in variables], axis=-1)
+    places, place_of = np.unique(rows, axis=0, return_inverse=True)
+    return dict(zip(variables, places.T, strict=True)), place_of.reshape(-1)
+
+
+def join_roots(
+    plan: Plan, values: Sequence[Floats], pairs: tuple[Ints, Ints]
+) -> tuple[Floats, dict[int, Ints]]:
     """The k best sums of one score from each root, and the rank of each root in them."""
     scores = np.zeros(1)
     ranks: dict[int, Ints] = {}
     for root in plan.tree.roots:
-        sums = scores[:, None] + values[root][None, :]
-        order = np.argsort(-sums, axis=None, kind="stable")[:k]
-        before, here = np.unravel_index(order, sums.shape)
-        scores = sums[before, here]
+        known = pairs[0] < len(scores)
+        first, second = pairs[0][known], pairs[1][known]
+        sums = scores[first] + values[root][second]
+        order = np.argsort(-sums, kind="stable")[: len(values[root])]
+        before, here = first[order], second[order]
+        scores = sums[order]
         ranks = {node: r[before] for node, r in ranks.items()} | {root: here}
     alive = scores > -np.inf
     return scores[alive], {node: r[alive] for node, r in ranks.items()}
@@ -175,6 +194,12 @@ def infer_marginal_mode(
     )
 
 
+def count_configurations(graph: FactorGraph, given: Given = None) -> int:
+    """Of all variables that are not observed, possible or not."""
+    known = factor_graph.check_evidence(graph.sizes, given).hard
+    return prod(size for name, size in graph.sizes.items() if name not in known)
+
+
 def infer_kbest(
     graph: FactorGraph,
     k: int,
@@ -187,6 +212,7 @@ def infer_kbest(
     bound = bind(graph, given)
     if k < 1:
         raise InferenceError(f"the {k} best configurations were asked for; ask for one or more")
+    k = min(k, count_configurations(graph, given))
     plan = ready_plan(bound, plan, memory, k=k)
     states, scores = best_configurations(plan, bound.log_leaves(), k)
     if not len(scores):
