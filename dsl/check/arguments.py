@@ -238,7 +238,7 @@ class Arguments:
         first, second = (WRITTEN_ENDS.get(name, name) for name in (first, second))
         message = f"`{first}` of {call.name} {relation} `{second}`, but here "
         if is_empty:
-            reason = self._difference(call, (low, high), second, (least, most))
+            reason = self._difference(call, (low, high), (first, second), (least, most))
             help = "exchange them, or change one"
             yield ArgumentFault(call.wrong, f"{message}{reason}", call.core.span, help)
             return
@@ -272,16 +272,16 @@ class Arguments:
                 yield ArgumentFault("W0401", message, place.span, help)
 
     def _difference(
-        self, call: CheckedCall, given: tuple[c.Core, c.Core], second: str, ends: Interval
+        self, call: CheckedCall, given: tuple[c.Core, c.Core], names: tuple[str, str], ends: Interval
     ) -> str:
         """Why two arguments are in the wrong order: what they are, or how they differ."""
         own = self._range(call, given[0]), self._range(call, given[1])
         if all(low == high for low, high in own):
-            return f"it is {shown(*own[0])} and `{second}` is {shown(*own[1])}"
+            return f"it is {shown(*own[0])} and `{names[1]}` is {shown(*own[1])}"
         least, most = ends
         is_same = least == most == 0
         bound = f"{most:g}" if least == most else f"at most {most:g}"
-        return "they are the same" if is_same else f"`{second}` less it is {bound}"
+        return "they are the same" if is_same else f"`{names[1]}` - `{names[0]}` is {bound}"
 
     def _of_degrees(self, call: CheckedCall) -> Iterator[ArgumentFault]:
         """Matrices of K rows need more than K - 1 degrees of freedom."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import jax
@@ -33,12 +32,13 @@ class Mixture(dist.Distribution):
     @dist.constraints.dependent_property
     def support(self) -> Any:
         """From the least end of a part to the greatest."""
-        found = copy(self.base.support)
-        for end, furthest in (("lower_bound", jnp.min), ("upper_bound", jnp.max)):
-            own = getattr(found, end, None)
-            if not self.event_shape and own is not None and jnp.ndim(own):
-                setattr(found, end, furthest(own, -1))
-        return found
+        own, parts = self.base.support, jnp.shape(self.weights)
+        furthest = {"lower_bound": jnp.min, "upper_bound": jnp.max}
+        ends = {end: getattr(own, end) for end in furthest if hasattr(own, end)}
+        if self.event_shape or not any(map(jnp.shape, ends.values())):
+            return own
+        arrays = {end: jnp.broadcast_to(jnp.asarray(x), parts) for end, x in ends.items()}
+        return type(own)(*(furthest[end](x, -1) for end, x in arrays.items()))
 
     def log_prob(self, value: Any) -> jax.Array:
         """A part without weight counts for nothing, but has a derivative in its weight."""
