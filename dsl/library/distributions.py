@@ -75,7 +75,7 @@ def _truncated(row: Distribution, text: str) -> Distribution:
         cdf=True,
         quantile=not row.discrete,
         moments=False,
-        helpers=tuple(filter(None, (kind, row.tails))),
+        helpers=tuple(filter(None, (*row.helpers, kind, row.tails))),
         added=row.added,
         absent={"moments": "it is cut to a declared range, and there no formula is known"},
     )

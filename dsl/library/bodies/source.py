@@ -15,6 +15,8 @@ from ..distributions import added_constructor
 from ..functions import functions_by_name
 from . import (
     arrays,
+    densities,
+    deviances,
     divergences,
     elementary,
     intervals,
@@ -43,6 +45,8 @@ MODULES = (
     tails,
     truncated,
     divergences,
+    deviances,
+    densities,
 )
 
 Definition = ast.FunctionDef | ast.ClassDef
