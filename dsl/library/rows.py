@@ -226,7 +226,7 @@ class Distribution(LibraryRow):
 
 
 PRECISE = frozenset(
-    """StudentT VonMises TruncatedNormal TruncatedCauchy Beta BetaProportion Gamma Chi2 InverseGamma
+    """StudentT MultivariateStudentT VonMises TruncatedNormal TruncatedCauchy Beta BetaProportion Gamma Chi2 InverseGamma
     Weibull Pareto OrderedLogistic Poisson Binomial Geometric GammaPoisson NegativeBinomial2
     BetaBinomial ZeroInflatedDistribution ZeroInflatedPoisson
     ZeroInflatedNegativeBinomial2""".split()

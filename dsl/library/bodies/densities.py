@@ -45,6 +45,31 @@ class StudentT(dist.StudentT):
         power = (self.df + 1) / 2 * jnp.where(is_far, far, near)
         return constant - jnp.log(self.scale) - power
 
+    @property
+    def mean(self) -> jax.Array:
+        """Not a number up to one degree of freedom: it is not defined."""
+        return jnp.broadcast_to(jnp.where(self.df > 1, self.loc, jnp.nan), self.batch_shape)
+
+
+class MultivariateStudentT(dist.MultivariateStudentT):
+    same_as = dist.MultivariateStudentT
+
+    @dist.util.validate_sample
+    def log_prob(self, value: Any) -> jax.Array:
+        rank, half = self.scale_tril.shape[-1], self.df / 2
+        parts = dist.MultivariateNormal(self.loc, scale_tril=self.scale_tril)
+        size = rank / 2 * jnp.log(2 * jnp.pi)
+        # Twice what a Gaussian lacks, less its constant: the square of the distance.
+        peak = -size - jnp.sum(jnp.log(jnp.diagonal(self.scale_tril, axis1=-2, axis2=-1)), -1)
+        square = 2 * (peak - parts.log_prob(value))
+        power = (self.df + rank) / 2 * jnp.log1p(square / self.df)
+        return peak + log_gamma_ratio(half, rank / 2) - power
+
+    @property
+    def mean(self) -> jax.Array:
+        """Not a number up to one degree of freedom: it is not defined."""
+        return jnp.where(jnp.expand_dims(self.df, -1) > 1, super().mean, jnp.nan)
+
 
 class VonMises(dist.VonMises):
     """1 - cos(x) = 2 sin(x / 2)^2."""
@@ -158,6 +183,20 @@ class InverseGamma(dist.InverseGamma):
     def log_prob(self, value: Any) -> jax.Array:
         scaled = self.rate / value
         return gamma_log_density(value, self.concentration, scaled, self.concentration - scaled)
+
+    @property
+    def mean(self) -> jax.Array:
+        """rate / (shape - 1), infinite up to a shape of 1."""
+        above = self.concentration - 1
+        return jnp.where(above > 0, self.rate / jnp.where(above > 0, above, 1.0), jnp.inf)
+
+    @property
+    def variance(self) -> jax.Array:
+        """mean^2 / (shape - 2), infinite up to a shape of 2."""
+        above = self.concentration - 2
+        has = above > 0
+        centre = self.rate / jnp.where(has, self.concentration - 1, 1.0)
+        return jnp.where(has, centre**2 / jnp.where(has, above, 1.0), jnp.inf)
 
 
 class Weibull(dist.Weibull):
@@ -314,9 +353,10 @@ class ZeroInflated(dist.discrete.ZeroInflatedProbs):
         has_both = is_small & (self.gate > 0) & (self.gate < 1)
         gate = jnp.where(has_both, self.gate, 0.5)
         added = logaddexp(jnp.log(gate), jnp.log1p(-gate) + own)
-        rest = jnp.log1p(-self.gate) + own
+        is_zero = value == 0
+        rest = jnp.log1p(-jnp.where(is_zero, 0.0, self.gate)) + own
         extreme = jnp.where(has_both, added, jnp.where(self.gate > 0, 0.0, own))
-        return jnp.where(value == 0, jnp.where(is_small, extreme, usual), rest)
+        return jnp.where(is_zero, jnp.where(is_small, extreme, usual), rest)
 
 
 def ZeroInflatedDistribution(base: Any, gate: Any) -> Any:

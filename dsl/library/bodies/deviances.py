@@ -73,8 +73,10 @@ def poisson_log_mass(x: Any, rate: Any, log_rate: Any = None) -> jax.Array:
     place = jnp.maximum(as_real(x), 0.0)
     is_nothing = (rate == 0) & (place > 0) if log_rate is None else jnp.zeros_like(place, bool)
     safe = jnp.where(is_nothing, 1.0, rate)
-    mass = -deviance(place, safe, place - safe, log_rate) - log_factorial_rest(place)
-    return jnp.where((x < 0) | is_nothing, -jnp.inf, mass)
+    is_huge = jnp.isinf(safe)
+    usual = jnp.where(is_huge, 1.0, safe)
+    mass = -deviance(place, usual, place - usual, log_rate) - log_factorial_rest(place)
+    return jnp.where((x < 0) | is_nothing, -jnp.inf, jnp.where(is_huge, -safe, mass))
 
 
 def binomial_log_mass(x: Any, n: Any, yes: Any, no: Any, logits: Any = None) -> jax.Array:
@@ -88,6 +90,55 @@ def binomial_log_mass(x: Any, n: Any, yes: Any, no: Any, logits: Any = None) -> 
     ways = log_factorial_rest(n) - log_factorial_rest(x) - log_factorial_rest(rest)
     spread = deviance(x, n * yes, gap, log_yes) + deviance(rest, n * no, -gap, log_no)
     return ways - spread
+
+
+# ---- where a probability is 0: d log Z = dp / Z is finite, as a product of 0 and infinity
+
+
+@jax.custom_jvp
+def steep(p: jax.Array, rise: jax.Array) -> jax.Array:
+    """Nothing, with the derivative rise / least in p, which engines multiply by the least mass.
+
+    The least is that of dpc.inference.engines.limits. Second derivatives are not known.
+    """
+    return jnp.zeros(jnp.broadcast_shapes(p.shape, rise.shape), p.dtype)
+
+
+@steep.defjvp
+def _steep_slope(primals: Any, tangents: Any) -> Any:
+    (p, rise), (dp, _) = primals, tangents
+    return steep(p, rise), rise * dp * steepness(p)
+
+
+@jax.custom_jvp
+def steepness(p: jax.Array) -> jax.Array:
+    """1 / least, without a derivative."""
+    return jnp.full(p.shape, 1e150 if p.dtype.itemsize == 8 else 1e18, p.dtype)
+
+
+@steepness.defjvp
+def _no_slope(primals: Any, tangents: Any) -> Any:
+    (p,), (dp,) = primals, tangents
+    return steepness(p), jnp.nan * dp
+
+
+def poisson_limit(x: Any, rate: Any) -> jax.Array:
+    """The log mass; at rate 0 the probability of 1 begins to rise by 1."""
+    x, rate = as_real(x), as_real(rate)
+    is_impossible = (rate == 0) & (x > 0)
+    usual = poisson_log_mass(x, jnp.where(is_impossible, 1.0, rate))
+    rise = jnp.where(x == 1, 1.0, 0.0)
+    return jnp.where(is_impossible, steep(rate, rise) - jnp.inf, usual)
+
+
+def binomial_limit(x: Any, n: Any, p: Any) -> jax.Array:
+    """The log mass; at p = 0 that of 1, and at p = 1 that of n - 1, begins to move by n."""
+    x, n, p = as_real(x), as_real(n), as_real(p)
+    is_impossible = ((p == 0) & (x > 0)) | ((p == 1) & (x < n))
+    usual = jnp.where(is_impossible, 0.5, p)
+    rise = jnp.where((p == 0) & (x == 1), n, jnp.where((p == 1) & (x == n - 1), -n, 0.0))
+    mass = binomial_log_mass(x, n, usual, 1 - usual)
+    return jnp.where(is_impossible, steep(p, rise) - jnp.inf, mass)
 
 
 def negative_binomial_log_mass(
