@@ -30,6 +30,7 @@ from ..model.recent import Recent
 from ..model.values import ValueReader
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
+from .ends import Ends, refuse_ends, scored_ends, without_slopes
 from .externs import smoothness_of_externs
 from .follow import Followed, Follows, Lagged, element_axes, group_of, is_chain
 from .lost import missed_twice
@@ -83,6 +84,11 @@ class ObjectiveProgram:
         if twice and self.order < 2:
             twice = f"{twice}; where they exist, `order=2` splits draws at kinks"
         return twice, self.missed_thrice
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The parameters at whose ends a score sees nothing."""
+        return scored_ends(self.graph, self.choices.values())
 
     @property
     def missed_thrice(self) -> str:
@@ -142,6 +148,7 @@ class ObjectiveProgram:
 
         Derivatives of it that would miss something are errors.
         """
+        params = without_slopes(self.graph, self.ends, params)
         steps = self.steps(refused_from_second(params, self.missed), data)
         if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
@@ -318,6 +325,7 @@ class Objectives:
         run = self._compiled.get(place, lambda: _compile(objective, name))
         reader = ValueReader(self.functions.graph, data)
         params = reader.parameters(params)
+        refuse_ends(objective.graph, objective.ends, params)
         reader.require(self._inputs, {})
         count = samples if samples is not None else objective.least_samples
         found = run(key, params, state, reader.arrays, sizes=reader.given_sizes, samples=count)
