@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
 from itertools import product
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
