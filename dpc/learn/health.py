@@ -155,9 +155,11 @@ LIMITS = {
 
 
 def without_maximum(likelihood: Likelihood, params: Values, data: list[Arrays]) -> str:
-    """Why no parameters are best: one could grow for ever, or the best is where a density ends."""
+    """Why no parameters are best: one of them could grow for ever."""
     nodes = likelihood.roles.graph.nodes
-    laws = [(node, law) for node in nodes if node.name in likelihood.cases.given for law in node.laws]
+    laws = [
+        (node, law) for node in nodes if node.name in likelihood.cases.given for law in node.laws
+    ]
     for node, law in laws:
         for argument, core in law.arguments:
             limit = LIMITS.get(law.name, {}).get(argument)

@@ -226,10 +226,30 @@ class Distribution(LibraryRow):
 
 
 PRECISE = frozenset(
-    """StudentT MultivariateStudentT VonMises TruncatedNormal TruncatedCauchy Beta BetaProportion Gamma Chi2 InverseGamma
-    Weibull Pareto OrderedLogistic Poisson Binomial Geometric GammaPoisson NegativeBinomial2
-    BetaBinomial ZeroInflatedDistribution ZeroInflatedPoisson
-    ZeroInflatedNegativeBinomial2""".split()
+    [
+        "StudentT",
+        "MultivariateStudentT",
+        "VonMises",
+        "TruncatedNormal",
+        "TruncatedCauchy",
+        "Beta",
+        "BetaProportion",
+        "Gamma",
+        "Chi2",
+        "InverseGamma",
+        "Weibull",
+        "Pareto",
+        "OrderedLogistic",
+        "Poisson",
+        "Binomial",
+        "Geometric",
+        "GammaPoisson",
+        "NegativeBinomial2",
+        "BetaBinomial",
+        "ZeroInflatedDistribution",
+        "ZeroInflatedPoisson",
+        "ZeroInflatedNegativeBinomial2",
+    ]
 )
 """Constructors that bodies/densities.py has, too: its log densities keep more digits."""
 

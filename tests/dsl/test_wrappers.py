@@ -64,7 +64,7 @@ def test_a_threshold_within_ends_that_move_is_split() -> None:
 
 def test_scores_do_not_see_an_end_that_moves() -> None:
     text = "param a : real = 0.2\nx ~ Truncated(Normal(0, 1), lower=a)  with grad=sfe\nminimize x\n"
-    with pytest.raises((dpc.DpError, UsageError), match="ends|edge"):
+    with pytest.raises((dpc.DpError, UsageError), match=r"ends|edge"):
         dpc.parse(text).grad()
 
 

@@ -25,7 +25,7 @@ def test_a_coin_at_its_ends(method: str, p: float) -> None:
     if method in ("enumerate", "mvd"):
         np.testing.assert_allclose(gradient(p), 2.0)
         return
-    with pytest.raises(UsageError, match="end of its range, where grad=.* of `b` sees nothing"):
+    with pytest.raises(UsageError, match=r"end of its range, where grad=.* of `b` sees nothing"):
         model.grad({"p": p})
     assert np.isnan(gradient(p))
     assert np.isfinite(gradient(0.5))
