@@ -78,8 +78,9 @@ def _mass(term: FiniteTerm) -> c.Core | None:
 
 def _has_limit(term: FiniteTerm) -> bool:
     """Whether a derivative of a logarithm in its table is a limit where a probability is 0."""
-    is_law = isinstance(term.body, c.Law) and term.value is not None
-    return is_law and (_mass(term) is not None or has_limit(term.body))
+    if not isinstance(term.body, c.Law) or term.value is None:
+        return False
+    return _mass(term) is not None or has_limit(term.body)
 
 
 Tables = Callable[..., list[Any]]

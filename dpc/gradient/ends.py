@@ -29,7 +29,7 @@ Ends = Mapping[str, tuple[str, str]]
 
 def scored_ends(graph: Graph, choices: Iterable[EstimatorChoice]) -> Ends:
     """The parameters that are arguments of draws whose scores are weighed."""
-    found = {}
+    found: dict[str, tuple[str, str]] = {}
     for choice in choices:
         if not issubclass(METHODS[choice.method], ScoreFunction):
             continue

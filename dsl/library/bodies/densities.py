@@ -88,8 +88,8 @@ class TruncatedGaussian(Truncated):
 
     def slopes(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """Each end in units of the base, and its density."""
-        none = (0.0, 0.0)
-        found = []
+        none: tuple[Any, Any] = (0.0, 0.0)
+        found: list[tuple[Any, Any]] = []
         for end in (self.low, self.high):
             if end is None:
                 found.append(none)

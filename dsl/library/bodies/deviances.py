@@ -197,4 +197,5 @@ def beta_log_density(x: Any, a: Any, b: Any) -> jax.Array:
 def log_gamma_ratio(h: Any, step: Any) -> jax.Array:
     """lgamma(h + step) - lgamma(h) - step log(h)."""
     rests = log_factorial_rest(h + step) - log_factorial_rest(h)
-    return (h + step - 1) * jnp.log1p(step / h) - step + rests
+    found: jax.Array = (h + step - 1) * jnp.log1p(step / h) - step + rests
+    return found
