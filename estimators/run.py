@@ -15,6 +15,7 @@ from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution, ExpandedDistribution
 
 from .box import magic_box
+from .methods.distributions import kind_of
 from .methods.enumeration import path_points, path_weights
 from .methods.method import Baseline, EstimatorError, Points
 from .program import NOTHING, Block, Compute, Cost, Draw, Follows, Path, Step, Upto
@@ -123,7 +124,7 @@ def batched(
     """The distribution with these sample axes before its plates; None if not made of arrays."""
     every, own = mapped(dist, given)
     base = every.base_dist if isinstance(every, ExpandedDistribution) else every
-    if type(base) not in PARAMETERS:
+    if kind_of(base) not in PARAMETERS:
         return None
     plates: tuple[int, ...] = every.batch_shape
 
@@ -133,7 +134,7 @@ def batched(
         missing = len(axes) + len(plates) + event - array.ndim
         return jnp.expand_dims(array, range(len(axes), len(axes) + missing))
 
-    events = PARAMETERS[type(base)].items()
+    events = PARAMETERS[kind_of(base)].items()
     parameters = {name: placed(getattr(base, name), event) for name, event in events}
     return type(base)(**parameters).expand((*shape, *plates))
 

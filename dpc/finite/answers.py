@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
 from itertools import product
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -193,11 +194,18 @@ def moments_answer(text: str, found: Finding) -> FiniteAnswer:
     mean, sd = found.value.mean, found.value.variance**0.5
     content = {"expression": text, "mean": mean, "sd": sd}
     head: tuple[str, ...] = ("expression", "mean", "sd")
-    row: tuple[Any, ...] = (text, mean, sd)
+    row: tuple[Any, ...] = (text, *map(_in_words, (mean, sd)))
     if found.errors is not None:
         head, row = (*head, "standard error of the mean"), (*row, float(found.errors))
     table = AnswerTable(head, [row], {"standard error of the mean": ".2g"})
     return FiniteAnswer("expectation", content, table, found, found.errors)
+
+
+def _in_words(moment: float) -> float | str:
+    """A moment that does not exist says so."""
+    if isnan(moment):
+        return "not defined"
+    return moment if isfinite(moment) else "infinite"
 
 
 def marginals_answer(found: Finding, discrete: Discrete, given: Mapping[str, Any]) -> FiniteAnswer:

@@ -23,12 +23,12 @@ from dpc.dsl.graph.graph import Graph, Kind, Node
 from dpc.dsl.graph.passes.parts import compute_only
 from dpc.dsl.graph.typed import Piece
 from dpc.dsl.graph.types import REAL, Fixed, Type
-from dpc.dsl.lower.distributions import mass_at
+from dpc.dsl.lower.distributions import has_limit, mass_at
 from dpc.dsl.lower.run import run_graph
 from dpc.dsl.record import Record
 from dpc.inference.engines.choose import choose_engine
 from dpc.inference.engines.engine import Engine
-from dpc.inference.engines.limits import log_probability, with_limits
+from dpc.inference.engines.limits import log_probability, with_limits, without_slope
 from dpc.inference.engines.path.layout import Domain
 from dpc.inference.engines.tree.model import each_table
 from dpc.inference.engines.tree.structure import FactorGroup, Structure
@@ -62,7 +62,7 @@ def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
         nothing, body = 1.0, mass
     elif isinstance(body, c.Law):
         assert term.value is not None
-        body = c.LogDensity(body.span, REAL, body, term.value)
+        body = c.LogDensity(body.span, REAL, body, term.value, limited=has_limit(body))
     if term.where is not None and not term.is_shared:
         body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, nothing))
     axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
@@ -76,6 +76,13 @@ def _mass(term: FiniteTerm) -> c.Core | None:
     if not isinstance(term.body, c.Law) or term.value is None:
         return None
     return mass_at(term.body, term.value)
+
+
+def _has_limit(term: FiniteTerm) -> bool:
+    """Whether a derivative of a logarithm in its table is a limit where a probability is 0."""
+    if not isinstance(term.body, c.Law) or term.value is None:
+        return False
+    return _mass(term) is not None or has_limit(term.body)
 
 
 Tables = Callable[..., list[Any]]
@@ -148,7 +155,7 @@ class Finite(Record):
             if question in ("sample", "kbest", "mode"):
                 return self._possible_states(question, found, tables, evidence)
             if question == "log_partition":
-                return found
+                return without_slope(found)
             if question == "marginals":
                 is_possible = jnp.sum(found, axis=-1, keepdims=True) > 0
                 return self.by_state(jnp.where(is_possible, found, jnp.nan))
@@ -160,7 +167,7 @@ class Finite(Record):
     def has_limits(self) -> list[bool]:
         """Which tables hold logarithms of probabilities: a derivative at 0 is a limit."""
         terms = zip(self.grounded.terms, self.grounded.groups, strict=True)
-        return [*(_mass(term) is not None for term, groups in terms for _ in groups), False]
+        return [*(_has_limit(term) for term, groups in terms for _ in groups), False]
 
     def _possible_states(
         self, question: str, found: Any, tables: list[Any], evidence: Any

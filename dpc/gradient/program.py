@@ -32,6 +32,7 @@ from ..model.room import entries_of, verify_room
 from ..model.values import ValueReader
 from .choose import EstimatorChoice, choose_methods, for_people, size_of, summed_paths, support_of
 from .costs import averages_weights
+from .ends import Ends, refuse_ends, scored_ends, without_slopes
 from .externs import smoothness_of_externs
 from .follow import Followed, Follows, Lagged, element_axes, group_of, is_chain
 from .lost import missed_twice
@@ -85,6 +86,11 @@ class ObjectiveProgram:
         if twice and self.order < 2:
             twice = f"{twice}; where they exist, `order=2` splits draws at kinks"
         return twice, self.missed_thrice
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The parameters at whose ends a score sees nothing."""
+        return scored_ends(self.graph, self.choices.values())
 
     @property
     def missed_thrice(self) -> str:
@@ -144,6 +150,7 @@ class ObjectiveProgram:
 
         Derivatives of it that would miss something are errors.
         """
+        params = without_slopes(self.graph, self.ends, params)
         steps = self.steps(refused_from_second(params, self.missed), data)
         if self.bound is None or not averages_weights(self.bound):
             return surrogate(steps, key, samples, state)
@@ -320,6 +327,7 @@ class Objectives:
         run = self._compiled.get(place, lambda: _compile(objective, name))
         reader = ValueReader(self.functions.graph, data)
         params, state = reader.parameters(params), as_arrays("state", state)
+        refuse_ends(objective.graph, objective.ends, params)
         reader.require(self._inputs, {})
         count = samples if samples is not None else objective.least_samples
         verify_room(count, "samples", entries_of(objective.graph, objective.sizes))

@@ -18,7 +18,7 @@ from .cases import about_cases
 from .choose import FEW, MethodChoice, choose, choose_newton, loss_of, spread_cases
 from .counts import fit_tables
 from .descent import STAGES, Load, StartedFit, Watch, is_stationary
-from .health import at_bounds, what_is_wrong
+from .health import at_bounds, what_is_wrong, without_maximum
 from .likelihood import FIELD_LOSSES, Arrays, Likelihood
 from .regression import estimate, find_regression
 from .result import STEPS, Fit, FitOptions, verify_options
@@ -146,6 +146,9 @@ def best_of(descent: StartedFit, raws: list[Values]) -> Minimised:
         if hidden or (not result.converged and likelihood.roles.is_normalised):
             params = likelihood.constrain(result.raw)
             reason = what_is_wrong(likelihood, choice, params, descent.data)
+        if not reason and choice.loss == "likelihood" and likelihood.roles.is_normalised:
+            params = likelihood.constrain(result.raw)
+            reason = without_maximum(likelihood, params, descent.data)
         if not reason and result.converged:
             break
         if reason:

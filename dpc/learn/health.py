@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpc.dsl.graph.core import Ref
 from dpc.dsl.graph.dependence import nodes_read
 from dpc.dsl.graph.graph import Node
 from dpc.inference.optimise.em import look
@@ -33,7 +34,8 @@ def what_is_wrong(
     likelihood: Likelihood, choice: MethodChoice, params: Values, data: list[Arrays]
 ) -> str:
     """Why this is no maximum worth the name, in words; or nothing."""
-    return collapsed(likelihood, params) or dead(likelihood, choice, params, data)
+    found = collapsed(likelihood, params) or dead(likelihood, choice, params, data)
+    return found or ends_at_data(likelihood, params)
 
 
 # ---- hidden states without data
@@ -139,6 +141,50 @@ def highest(values: Array, by_case: bool, binders: int) -> float:
 
 
 # ---- ends that are open
+
+
+LIMITS = {
+    "NegativeBinomial": {"concentration": "Poisson", "shape": "Poisson", "n": "Poisson"},
+    "ZeroInflatedNegativeBinomial": {"concentration": "ZeroInflatedPoisson"},
+    "BetaBinomial": {"concentration": "Binomial"},
+    "StudentT": {"df": "Normal"},
+    "HalfStudentT": {"df": "HalfNormal"},
+    "MultivariateStudentT": {"df": "MultivariateNormal"},
+}
+"""By distribution and argument, what is left as the argument grows."""
+
+
+def without_maximum(likelihood: Likelihood, params: Values, data: list[Arrays]) -> str:
+    """Why no parameters are best: one of them could grow for ever."""
+    nodes = likelihood.roles.graph.nodes
+    laws = [
+        (node, law) for node in nodes if node.name in likelihood.cases.given for law in node.laws
+    ]
+    for node, law in laws:
+        for argument, core in law.arguments:
+            limit = LIMITS.get(law.name, {}).get(argument)
+            if not (limit and isinstance(core, Ref) and core.name in params):
+                continue
+            value = float(likelihood.loss(params, data))
+            larger = params | {core.name: params[core.name] * 1000}
+            there = float(likelihood.loss(larger, data))
+            if abs(there - value) <= LEVEL * max(1.0, abs(value)):
+                what = f"`{core.name}` may grow without end: `{node.name}` is then {limit}"
+                return f"{what}, which fits as well; use that, or a prior"
+    return ""
+
+
+def ends_at_data(likelihood: Likelihood, params: Values) -> str:
+    """What a fit has missed whose maximum is where the support of a density ends."""
+    for node in likelihood.roles.graph.nodes:
+        for law in node.laws if node.name in likelihood.cases.given else ():
+            for argument, core in law.arguments:
+                if argument in law.facts.edges and {*nodes_read(core)} & params.keys():
+                    return (
+                        f"`{argument}` of {law.name} is an end of what `{node.name}` can be: the "
+                        "maximum is where it meets the data, and no derivative leads there"
+                    )
+    return ""
 
 
 NEAR = 1e-4

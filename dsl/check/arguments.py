@@ -272,7 +272,11 @@ class Arguments:
                 yield ArgumentFault("W0401", message, place.span, help)
 
     def _difference(
-        self, call: CheckedCall, given: tuple[c.Core, c.Core], names: tuple[str, str], ends: Interval
+        self,
+        call: CheckedCall,
+        given: tuple[c.Core, c.Core],
+        names: tuple[str, str],
+        ends: Interval,
     ) -> str:
         """Why two arguments are in the wrong order: what they are, or how they differ."""
         own = self._range(call, given[0]), self._range(call, given[1])

@@ -166,12 +166,14 @@ class LogDensity(Core):
     """A log density at a value; `frozen` parameters have no derivatives.
 
     Tables and bounds look at values within the support. What is `asked` in the text may be outside.
+    `limited` says that where it is minus infinity its derivative is told as in `steep`.
     """
 
     law: Law
     value: Core
     frozen: bool = False
     asked: bool = False
+    limited: bool = False
 
 
 class Moment(Core):

@@ -134,7 +134,7 @@ def exponential(rate: Array = 1.0) -> Density:
     return lambda x: _inside(x >= 0, np.log(rate) - rate * x)
 
 
-def gamma(concentration: Array, rate: Array = 1.0) -> Density:
+def gamma(concentration: Array, rate: Array = 1.0, centre: Array = None) -> Density:
     constant = xlogy(concentration, rate) - gammaln(concentration)
     return lambda x: _inside(x >= 0, constant + xlogy(concentration - 1, x) - rate * x)
 
@@ -162,8 +162,14 @@ def pareto(scale: Array, alpha: Array) -> Density:
 # ---- whole numbers
 
 
-def poisson(rate: Array) -> Density:
-    return lambda x: _inside(_is_count(x), xlogy(x, rate) - rate - gammaln(x + 1))
+def poisson(rate: Array, log_rate: Array = None) -> Density:
+    """By its logarithm, a rate that is too small for a number keeps all digits."""
+
+    def density(x: Array) -> Array:
+        powers = xlogy(x, rate) if log_rate is None else x * log_rate
+        return _inside(_is_count(x), powers - rate - gammaln(x + 1))
+
+    return density
 
 
 def binomial(total_count: Array, probs: Array = None, logits: Array = None) -> Density:
@@ -198,7 +204,7 @@ def gamma_poisson(concentration: Array, rate: Array = 1.0) -> Density:
     return density
 
 
-def negative_binomial(mean: Array, concentration: Array) -> Density:
+def negative_binomial(mean: Array, concentration: Array, log_mean: Array = None) -> Density:
     return gamma_poisson(concentration, concentration / mean)
 
 

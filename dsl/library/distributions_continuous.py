@@ -252,7 +252,7 @@ HALF_LINE = (
     ),
     distribution(
         "Gamma(mean: positive, sd: positive) -> positive",
-        "Gamma(concentration=(mean / sd) ** 2, rate=mean / sd**2)",
+        "Gamma(concentration=(mean / sd) ** 2, rate=mean / sd**2, centre=mean)",
         "the Gamma with this mean and standard deviation",
         "reparametrised cdf measure_split closed_divergence entropy",
         family="Gamma",

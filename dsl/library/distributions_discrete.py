@@ -88,7 +88,7 @@ COUNTS = (
     ),
     distribution(
         "Poisson(log_rate: real) -> count",
-        "Poisson(rate=exp(log_rate))",
+        "Poisson(rate=exp(log_rate), log_rate=log_rate)",
         "the number of independent events when exp(log_rate) are expected",
         "cdf measure_split",
         family="Poisson",
@@ -118,7 +118,7 @@ COUNTS = (
     ),
     distribution(
         "NegativeBinomial(log_mean: real, concentration: positive) -> count",
-        "NegativeBinomial2(mean=exp(log_mean), concentration=concentration)",
+        "NegativeBinomial2(mean=exp(log_mean), concentration=concentration, log_mean=log_mean)",
         "NegativeBinomial(exp(log_mean), concentration)",
         "cdf",
     ),
@@ -130,7 +130,7 @@ COUNTS = (
     ),
     distribution(
         "NegativeBinomial(n: positive, p: real(above=0, upper=1)) -> count",
-        "NegativeBinomial(total_count=n, probs=1 - p)",
+        "GammaPoisson(concentration=n, rate=p / (1 - p))",
         "the number of failures before the n-th success of probability p; the mean is n * (1 - p) "
         "/ p",
         "cdf",

@@ -5,6 +5,7 @@ estimators/), under the name of the row's NumPyro constructor. A fact that a row
 empty, and `why_not` says why.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import inf
@@ -226,10 +227,40 @@ class Distribution(LibraryRow):
         return value is not Update.NEWTON and bool(value)
 
 
+PRECISE = frozenset(
+    [
+        "StudentT",
+        "MultivariateStudentT",
+        "VonMises",
+        "TruncatedNormal",
+        "TruncatedCauchy",
+        "Beta",
+        "BetaProportion",
+        "Gamma",
+        "Chi2",
+        "InverseGamma",
+        "Weibull",
+        "Pareto",
+        "OrderedLogistic",
+        "Poisson",
+        "Binomial",
+        "Geometric",
+        "GammaPoisson",
+        "NegativeBinomial2",
+        "BetaBinomial",
+        "ZeroInflatedDistribution",
+        "ZeroInflatedPoisson",
+        "ZeroInflatedNegativeBinomial2",
+    ]
+)
+"""Constructors that bodies/densities.py has, too: its log densities keep more digits."""
+
+
 def distribution(text: str, numpyro: str, doc: str, facts: str = "", **more: Any) -> Distribution:
     """A row whose plain facts are given as words: `"reparametrised quantile"`."""
     plain: Any = dict.fromkeys(facts.split(), True)
-    return Distribution(text, numpyro, doc, **plain, **more)
+    own = tuple(name for name in re.findall(r"\w+(?=\()", numpyro) if name in PRECISE)
+    return Distribution(text, numpyro, doc, helpers=own, **plain, **more)
 
 
 REASONS: dict[str, str] = {

@@ -22,6 +22,8 @@ CATEGORICAL = "Categorical(p: simplex[N]) -> index[N]"
 BERNOULLI = "Bernoulli(p: unit) -> bool"
 LOGITS = "Bernoulli(logits: real) -> bool"
 POISSON = "Poisson(rate: nonnegative) -> count"
+LIMITED = {POISSON: "poisson_limit", "Binomial(n: count, p: unit) -> count": "binomial_limit"}
+"""The log masses that know how they become minus infinity."""
 
 
 def lower_density(law: c.Law, value: Code, axes: tuple[str, ...], scope: Scope) -> Code:
@@ -115,6 +117,11 @@ def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
     return Value(call(scope.needs.helper("log_sigmoid"), odds.code), odds.axes)
 
 
+def has_limit(law: c.Law) -> bool:
+    """Whether its log density can be `limited`."""
+    return law.row in LIMITED
+
+
 def mass_at(law: c.Law, value: c.Core) -> c.Core | None:
     """The probability of a value as an expression; None where there is no such short one."""
     if law.row not in (CATEGORICAL, BERNOULLI):
@@ -180,6 +187,10 @@ def lower_question(core: Question, scope: Scope) -> Value:
 
 
 def _lower_log_density(core: c.LogDensity, scope: Scope) -> Value:
+    if core.limited:
+        parts = [core.value, *(argument for _, argument in core.law.arguments)]
+        given = [as_number(lower(p, scope), p.type, Type(Real())) for p in parts]
+        return call_aligned(scope.needs.helper(LIMITED[core.law.row]), given, 0, scope)
     is_plain = not core.frozen and (not core.asked or core.value.type.whole)
     mass = log_mass_at(core.law, core.value, scope) if is_plain else None
     if mass is not None:

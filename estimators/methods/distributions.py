@@ -26,13 +26,23 @@ def peeled(dist: Distribution) -> Distribution:
     return dist
 
 
+def kind_of(dist: Distribution) -> type:
+    """Its class without `expand` and `to_event`.
+
+    A class that only computes its density in another way says so by `same_as`.
+    """
+    own = type(peeled(dist))
+    kind: type = vars(own).get("same_as", own)
+    return kind
+
+
 def element_shape(dist: Distribution) -> tuple[int, ...]:
     return (*dist.batch_shape, *dist.event_shape)
 
 
 def log_prob(dist: Distribution, value: Array) -> Array:
     """The log density along the batch axes."""
-    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL, numpyro_dist.BinomialLogits)):
+    if not isinstance(peeled(dist), (*BERNOULLI, *CATEGORICAL)) and not _is_rough(dist):
         return jnp.asarray(dist.log_prob(value))
     rank = len(dist.batch_shape) + jnp.ndim(value) - len(element_shape(dist))
     found = element_log_prob(dist, value)
@@ -47,7 +57,7 @@ def element_log_prob(dist: Distribution, value: Array) -> Array:
         found = log_mass(jnp.asarray(base.logits), value > 0)
     elif isinstance(base, numpyro_dist.BernoulliProbs):
         found = jnp.log(jnp.where(value > 0, base.probs, 1 - base.probs))
-    elif isinstance(base, numpyro_dist.BinomialLogits):
+    elif _is_rough(base):
         yes, no = -jax.nn.softplus(-base.logits), -jax.nn.softplus(base.logits)
         n, lgamma = base.total_count, jax.scipy.special.gammaln
         log_choose = lgamma(n + 1.0) - lgamma(value + 1.0) - lgamma(n - value + 1.0)
@@ -59,6 +69,11 @@ def element_log_prob(dist: Distribution, value: Array) -> Array:
     else:
         found = base.log_prob(value)
     return jnp.broadcast_to(found, shape)
+
+
+def _is_rough(dist: Distribution) -> bool:
+    """Whether NumPyro's density has a derivative that jumps at even odds."""
+    return type(peeled(dist)) is numpyro_dist.BinomialLogits
 
 
 def _entry(table: Array, value: Array) -> Array:

@@ -39,7 +39,7 @@ class MeasureValued(Method):
     single: ClassVar[bool] = False
 
     def points(self, key: Array, dist: Distribution, local: tuple[int, ...]) -> Points:
-        draw, sides = SPLITS[type(distributions.peeled(dist))](key, dist)
+        draw, sides = SPLITS[distributions.kind_of(dist)](key, dist)
         draw = jax.lax.stop_gradient(draw)
         own = distributions.element_log_prob(dist, draw)
         total = distributions.everywhere(distributions.together(own, local), own.ndim, local)
@@ -59,7 +59,7 @@ class MeasureValued(Method):
     def refusal(cls, dist: Distribution) -> str:
         counts = "Bernoulli, Categorical, Binomial, Geometric, Poisson"
         names = f"{counts}, Normal, Exponential and Gamma"
-        if type(distributions.peeled(dist)) in SPLITS:
+        if distributions.kind_of(dist) in SPLITS:
             return ""
         return f"no pair of measures is known for it; there is one for {names}"
 

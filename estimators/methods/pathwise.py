@@ -16,7 +16,7 @@ from jax import Array
 from numpyro import distributions as numpyro_dist
 from numpyro.distributions import Distribution
 
-from .distributions import element_shape, log_prob, peeled
+from .distributions import element_shape, kind_of, log_prob, peeled
 from .method import Method, Points
 
 
@@ -83,7 +83,7 @@ class Antithetic(Method):
 
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
-        return "" if type(peeled(dist)) in CENTRES else "it is not symmetric about a known centre"
+        return "" if kind_of(dist) in CENTRES else "it is not symmetric about a known centre"
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ class EvolutionStrategies(Method):
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
         reason = "its density is not both smooth and symmetric about a known centre"
-        return "" if type(peeled(dist)) in CENTRES.keys() - KINKED else reason
+        return "" if kind_of(dist) in CENTRES.keys() - KINKED else reason
 
 
 def _pair(draw: Array, dist: Distribution) -> Array:
     base = peeled(dist)
-    centre = CENTRES[type(base)](base)
+    centre = CENTRES[kind_of(base)](base)
     return jnp.stack([draw, 2 * jnp.broadcast_to(centre, element_shape(dist)) - draw])
 
 

@@ -37,7 +37,8 @@ class ScoreFunction(Method):
     @classmethod
     def refusal(cls, dist: Distribution) -> str:
         reason = "its ends move with its parameters, which no score sees"
-        return reason if isinstance(peeled(dist), tuple(MOVING_ENDS)) else ""
+        moves = getattr(peeled(dist), "moving_ends", False)
+        return reason if moves or isinstance(peeled(dist), tuple(MOVING_ENDS)) else ""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,18 @@ def with_limits(answer: Answer, has_limits: Sequence[bool]) -> Answer:
         found = jax.lax.cond(
             everywhere(~jnp.any(is_zero)), lambda: beside, lambda: answer(tables, log_evidence)
         )
-        possible = jax.tree.map(lambda value, d: jnp.where(value > -jnp.inf, d, 0.0), found, slope)
-        return found, possible
+        return found, slope
 
     return run
+
+
+@jax.custom_jvp
+def without_slope(log_z: Array) -> Array:
+    """log Z; where it is minus infinity its derivatives are not numbers."""
+    return log_z
+
+
+@without_slope.defjvp
+def _slope_where_possible(primals: Any, tangents: Any) -> Any:
+    (log_z,), (slope,) = primals, tangents
+    return without_slope(log_z), slope * jnp.where(log_z > -jnp.inf, 1.0, jnp.nan)

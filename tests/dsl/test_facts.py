@@ -15,6 +15,7 @@ import pytest
 from scipy import integrate
 
 from dpc.dsl.library.annotations import GRAD_METHODS
+from dpc.dsl.library.bodies.source import resolve
 from dpc.dsl.library.constructor import argument_names, constructor, evaluate
 from dpc.dsl.library.densities import log_density, rows_with_density
 from dpc.dsl.library.distributions import DISTRIBUTIONS, row_of
@@ -66,8 +67,13 @@ def example(row: Distribution) -> dict[str, Any]:
     return found
 
 
+def words_of(row: Distribution) -> dict[str, Any]:
+    """What the names in the constructor of a row mean."""
+    return WORDS | {name: resolve(name) for name in row.helpers}
+
+
 def made(row: Distribution, **changes: Any) -> Any:
-    return evaluate(constructor(row.text), {**WORDS, **example(row), **changes})
+    return evaluate(constructor(row.text), {**words_of(row), **example(row), **changes})
 
 
 def by_row(fact: str | None = None) -> Any:

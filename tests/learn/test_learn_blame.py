@@ -66,3 +66,22 @@ def test_a_draw_that_some_cases_lack_is_missing_there() -> None:
     assert float(found) == pytest.approx(
         np.log(0.7) + stats.norm.logpdf(0.3, 1) + np.log(hidden), abs=1e-12
     )
+
+
+def test_counts_that_vary_less_than_poisson_have_no_best_concentration() -> None:
+    """The likelihood rises for ever, towards that of a Poisson."""
+    counts = np.random.default_rng(0).binomial(20, 0.5, 60)
+    text = "dim N\nparam m : real(lower=0) = 1\nparam c : real(lower=0) = 1\n"
+    fit = dpc.parse(text + "y[i in N] ~ NegativeBinomial(m, c)\n").fit({"y": counts})
+    assert not fit.converged
+    assert "`c` may grow without end: `y` is then Poisson" in fit.reason
+    np.testing.assert_allclose(fit.params["m"], counts.mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("law", ["Uniform(a, b)", "Pareto(a, b)"])
+def test_a_maximum_at_an_end_of_the_data_is_said(law: str) -> None:
+    data = 0.2 + np.random.default_rng(0).uniform(size=50)
+    text = "dim N\nparam a : real(lower=0) = 0.1\nparam b : real(lower=0) = 2\n"
+    fit = dpc.parse(f"{text}y[i in N] ~ {law}\n").fit({"y": data})
+    assert not fit.converged
+    assert "the maximum is where it meets the data" in fit.reason

@@ -49,17 +49,6 @@ def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
     return jax.scipy.special.xlogy(x, jnp.where((x == 0) & (y == 0), 1.0, y))
 
 
-def poisson_log_mass(x: jax.Array, rate: jax.Array) -> jax.Array:
-    """x log(rate) - rate - log x!; at rate 0 all mass is at 0, the impossible has derivative 0."""
-    nothing = rate == 0
-    value = (
-        x * jnp.log(jnp.where(nothing, 1.0, rate))
-        - rate
-        - jax.scipy.special.gammaln(as_real(x) + 1)
-    )
-    return jnp.where((x < 0) | (nothing & (x > 0)), -jnp.inf, value)
-
-
 def logaddexp(a: jax.Array, b: jax.Array) -> jax.Array:
     """log(exp(a) + exp(b)) (PP07); -inf with derivatives 0 where both are -inf."""
     empty = (a == -jnp.inf) & (b == -jnp.inf)

@@ -15,6 +15,8 @@ from ..distributions import added_constructor
 from ..functions import functions_by_name
 from . import (
     arrays,
+    densities,
+    deviances,
     divergences,
     elementary,
     intervals,
@@ -45,6 +47,8 @@ MODULES = (
     truncated,
     mixtures,
     divergences,
+    deviances,
+    densities,
 )
 
 Definition = ast.FunctionDef | ast.ClassDef

@@ -27,6 +27,8 @@ class Truncated(dist.Distribution):
 
     pytree_data_fields = ("base", "low", "high")
     pytree_aux_fields = ("tails",)
+    moving_ends = True
+    """A score leaves out what happens there."""
     step = 0
     """How far apart the values are: those below `low` end there."""
 

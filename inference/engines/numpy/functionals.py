@@ -155,6 +155,9 @@ def infer_moments(
     if upward.logs:
         covariance = infer_covariance(graph, terms, given, memory=memory)
         return Moments(sum(means), float(covariance.sum()))
+    if not np.isfinite(means).all():
+        # A mean that is not defined has no variance; the squares about an infinite one are, too.
+        return Moments(sum(means), abs(sum(means)))
     centred = [f - mean for f, mean in zip(values, means, strict=True)]
     leaf_values: list[Floats | None] = [None] * len(bound.scopes)
     for host, scope, f in zip(hosts, scopes, centred, strict=True):
