@@ -8,6 +8,7 @@ where the branch is not taken it is a constant, whatever stands between.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from ..graph import core as c
@@ -74,6 +75,8 @@ def guarded_entries(core: c.Lookup, sizes: Sequence[int]) -> list[c.Core]:
     return found
 
 
+MOST_PARTS = 60
+
 INFINITE_SLOPES = {
     **dict.fromkeys(("sqrt", "log", "log2", "log10", "power", "pow", "divide"), (0,)),
     **dict.fromkeys(("acos", "asin", "atanh", "erfinv", "acosh"), (-1, 1)),
@@ -84,9 +87,17 @@ INFINITE_SLOPES = {
 
 
 def without_cut(core: c.Apply) -> c.Core | None:
-    """sqrt(max(x, 0)) as a branch: 0 times the infinite derivative of sqrt at 0 is not a number."""
+    """sqrt(max(x, 0)) as a branch: 0 times the infinite derivative of sqrt at 0 is not a number.
+
+    Branches of branches write all that is inside twice, and twice again: not of what is long.
+    """
     places = INFINITE_SLOPES.get(core.function, ())
-    for number, (name, value) in enumerate(core.arguments if not core.type.shape else ()):
+    if not places or core.type.shape or len(list(islice(c.walk(core), MOST_PARTS))) == MOST_PARTS:
+        return None
+    only = {"divide": 1, "power": 0, "pow": 0}.get(core.function)
+    for number, (name, value) in enumerate(core.arguments):
+        if only is not None and number != only:
+            continue
         inside = c.parts(value) if isinstance(value, c.Apply) else []
         if any(isinstance(part, c.Const) and part.value in places for part in inside):
             branches = as_branches(value, kinks=True)
