@@ -203,7 +203,7 @@ def test_the_curve_and_the_result(
     [
         (["--steps", "0"], "--steps takes a number from 1 up"),
         (["--rate", "0"], "--rate takes a positive number"),
-        (["--samples", "0"], "--samples takes a number from 1 up"),
+        (["--samples", "0"], "--samples takes a whole number from 1 up"),
         (["--resume"], "--resume needs the --checkpoint"),
         (["--plot", "out.gif"], "--plot writes .svg or .png, not out.gif"),
     ],

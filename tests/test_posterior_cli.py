@@ -374,7 +374,7 @@ REFUSED = [
     ("--resume", "--resume needs the --checkpoint"),
     ("-o post.csv", "--out writes netCDF: call it post.nc"),
     ("--draws 3", "--draws takes a number from 4 up, not 3"),
-    ("--chains 0", "--chains takes a number from 1 up, not 0"),
+    ("--chains 0", "--chains takes a whole number from 1 up, not 0"),
     ("--target-accept 1", "--target-accept takes a number between 0 and 1"),
 ]
 

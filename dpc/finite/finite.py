@@ -62,7 +62,7 @@ def _table_node(number: int, term: FiniteTerm, graph: Graph) -> Node:
         nothing, body = 1.0, mass
     elif isinstance(body, c.Law):
         assert term.value is not None
-        body = c.LogDensity(body.span, REAL, body, term.value, limited=has_limit(body))
+        body = c.LogDensity(body.span, REAL, body, term.value, limited=has_limit(body, graph))
     if term.where is not None and not term.is_shared:
         body = c.If(body.span, REAL, term.where, body, c.Const(body.span, REAL, nothing))
     axes = tuple(slot.bind for slot in term.slots) if term.is_shared else term.axes
@@ -78,11 +78,11 @@ def _mass(term: FiniteTerm) -> c.Core | None:
     return mass_at(term.body, term.value)
 
 
-def _has_limit(term: FiniteTerm) -> bool:
+def _has_limit(term: FiniteTerm, graph: Graph) -> bool:
     """Whether a derivative of a logarithm in its table is a limit where a probability is 0."""
     if not isinstance(term.body, c.Law) or term.value is None:
         return False
-    return _mass(term) is not None or has_limit(term.body)
+    return _mass(term) is not None or has_limit(term.body, graph)
 
 
 Tables = Callable[..., list[Any]]
@@ -123,6 +123,7 @@ def load_tables(
 class Finite(Record):
     """The finite part of a model. `indices` are data that decide what a table is about."""
 
+    graph: Graph
     grounded: Grounded
     layouts: list[np.ndarray[Any, Any]]
     structure: Structure
@@ -167,7 +168,7 @@ class Finite(Record):
     def has_limits(self) -> list[bool]:
         """Which tables hold logarithms of probabilities: a derivative at 0 is a limit."""
         terms = zip(self.grounded.terms, self.grounded.groups, strict=True)
-        return [*(_has_limit(term) for term, groups in terms for _ in groups), False]
+        return [*(_has_limit(term, self.graph) for term, groups in terms for _ in groups), False]
 
     def _possible_states(
         self, question: str, found: Any, tables: list[Any], evidence: Any
@@ -289,7 +290,8 @@ def build_finite(
         own = [index for slot in term.slots for index in slot.indices]
         mentioned |= set(nodes_read(*own, term.where))
     indices = {name: digest(known.arrays[name]) for name in mentioned if name in known.arrays}
-    return Finite(grounded, layouts(grounded, known.sizes), structure, tables, indices, domain)
+    arranged = layouts(grounded, known.sizes)
+    return Finite(graph, grounded, arranged, structure, tables, indices, domain)
 
 
 def layouts(grounded: Grounded, sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:

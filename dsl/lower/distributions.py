@@ -5,7 +5,7 @@ from typing import Any
 
 from ..graph import core as c
 from ..graph.forms import entry
-from ..graph.graph import Node
+from ..graph.graph import Graph, Kind, Node
 from ..graph.typed import Piece
 from ..graph.types import Bool, Real, Type
 from ..library.constructor import constructor
@@ -117,9 +117,23 @@ def log_mass_at(law: c.Law, value: c.Core, scope: Scope) -> Value | None:
     return Value(call(scope.needs.helper("log_sigmoid"), odds.code), odds.axes)
 
 
-def has_limit(law: c.Law) -> bool:
-    """Whether its log density can be `limited`."""
-    return law.row in LIMITED
+def has_limit(law: c.Law, graph: Graph) -> bool:
+    """Whether its log density can be `limited`: an argument may move away from 0."""
+    return law.row in LIMITED and any(_may_leave_zero(core, graph) for _, core in law.arguments)
+
+
+def _may_leave_zero(core: c.Core, graph: Graph) -> bool:
+    """Not a number that is written, nor a draw, which is never 0; other branches may."""
+    match core:
+        case c.If():
+            return any(_may_leave_zero(x, graph) for x in (core.then, core.otherwise))
+        case c.Lookup():
+            return any(_may_leave_zero(x, graph) for x in core.entries)
+        case c.Ref():
+            return graph[core.name].kind is not Kind.DRAW
+        case c.Apply(function="exp") | c.Const():
+            return False
+    return not core.type.whole
 
 
 def mass_at(law: c.Law, value: c.Core) -> c.Core | None:

@@ -17,6 +17,7 @@ import scipy.special as sp
 import scipy.stats as st
 from envelopes import ENVELOPES
 
+from dpc.dsl.library.bodies.source import resolve
 from dpc.dsl.library.distributions import DISTRIBUTIONS, distributions_by_name
 from dpc.dsl.library.functions import FUNCTIONS, FunctionRow, functions_by_name
 from dpc.dsl.library.notation import DOMAIN_WORDS, ParamSpec, Signature, TypeSpec
@@ -302,7 +303,8 @@ def construct(row: Distribution, values: Values) -> nd.Distribution:
         "sqrt": jax.numpy.sqrt,
         "cholesky": jax.numpy.linalg.cholesky,
     }
-    return eval(row.numpyro, vars(nd) | functions, dict(values))
+    own = {name: resolve(name) for name in row.helpers}
+    return eval(row.numpyro, vars(nd) | functions | own, dict(values))
 
 
 def draw(row: Distribution, values: Values) -> jax.Array:

@@ -346,7 +346,7 @@ def enumerate_tags(params: Any, x: Any) -> tuple[list[int], Any]:
         (
             ["network.dp", "--data", "network.csv", "--tolerance", "nan"],
             2,
-            "--tolerance takes a positive number",
+            "--tolerance takes a finite number, not nan",
         ),
         (
             ["glm.dp", "--data", "glm.csv", "-o", "fit.txt"],

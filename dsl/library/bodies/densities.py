@@ -340,7 +340,7 @@ class BetaBinomial(dist.BetaBinomial):
         return beta_binomial_log_mass(value, *given)
 
 
-class ZeroInflated(dist.discrete.ZeroInflatedProbs):
+class ZeroInflatedCounts(dist.discrete.ZeroInflatedProbs):
     """log(gate + (1 - gate) P(0)), by logarithms where P(0) is too small for a number."""
 
     same_as = dist.discrete.ZeroInflatedProbs
@@ -360,12 +360,12 @@ class ZeroInflated(dist.discrete.ZeroInflatedProbs):
 
 
 def ZeroInflatedDistribution(base: Any, gate: Any) -> Any:
-    return ZeroInflated(base, gate)
+    return ZeroInflatedCounts(base, gate)
 
 
 def ZeroInflatedPoisson(gate: Any, rate: Any) -> Any:
-    return ZeroInflated(Poisson(rate), gate)
+    return ZeroInflatedCounts(Poisson(rate), gate)
 
 
 def ZeroInflatedNegativeBinomial2(mean: Any, concentration: Any, gate: Any) -> Any:
-    return ZeroInflated(NegativeBinomial2(mean, concentration), gate)
+    return ZeroInflatedCounts(NegativeBinomial2(mean, concentration), gate)

@@ -176,11 +176,13 @@ def beta_binomial_log_mass(x: Any, n: Any, a: Any, b: Any) -> jax.Array:
 
 def gamma_log_density(x: Any, shape: Any, mean: Any, gap: Any) -> jax.Array:
     """That of a Gamma with rate 1, times x: shape log(mean) - mean - lgamma(shape) at its mean."""
+    x, shape, mean, gap = map(as_real, (x, shape, mean, gap))
     return jnp.log(shape) - log_factorial_rest(shape) - deviance(shape, mean, gap) - jnp.log(x)
 
 
 def beta_log_density(x: Any, a: Any, b: Any) -> jax.Array:
     """(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)."""
+    x, a, b = as_real(x), as_real(a), as_real(b)
     total = a + b
     is_inside = (x > 0) & (x < 1)
     place = jnp.where(is_inside, x, 0.5)
@@ -196,6 +198,7 @@ def beta_log_density(x: Any, a: Any, b: Any) -> jax.Array:
 
 def log_gamma_ratio(h: Any, step: Any) -> jax.Array:
     """lgamma(h + step) - lgamma(h) - step log(h)."""
+    h = as_real(h)
     rests = log_factorial_rest(h + step) - log_factorial_rest(h)
     found: jax.Array = (h + step - 1) * jnp.log1p(step / h) - step + rests
     return found

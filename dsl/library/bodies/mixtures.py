@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 
-from .elementary import logaddexp
+from .densities import ZeroInflatedCounts
 from .intervals import density_at
 from .truncated import Truncated, tail_at
 
@@ -94,9 +94,10 @@ class ZeroInflated(dist.Distribution):
         return dist.constraints.nonnegative
 
     def log_prob(self, value: Any) -> jax.Array:
-        zeros, own = jnp.log(self.zeros), jnp.log1p(-self.zeros) + density_at(self.base, value)
-        both = logaddexp(zeros, own) if self.base.support.is_discrete else zeros
-        return jnp.where(value == 0, both, own)
+        if self.base.support.is_discrete:
+            return ZeroInflatedCounts(self.base, self.zeros).log_prob(value)
+        own = jnp.log1p(-self.zeros) + density_at(self.base, value)
+        return jnp.where(value == 0, jnp.log(self.zeros), own)
 
     @property
     def mean(self) -> jax.Array:
