@@ -158,15 +158,13 @@ def _promised(value: Value, type_: Type, scope: Scope) -> Value:
     return value.replace(code=code)
 
 
-def _is_long(core: c.Core | c.Law) -> bool:
-    """What has branches, or stands in one, and is then guarded by all conditions around it."""
-    is_guarded = isinstance(core, c.Apply) and core.function == "guarded"
-    return is_guarded or isinstance(core, _BRANCHES)
+def _has_branches(core: c.Core) -> bool:
+    return any(isinstance(part, _BRANCHES) for part in c.walk(core))
 
 
 def _lower_if(core: c.If, scope: Scope) -> Value:
     condition = lower(core.condition, scope.replace(soft=None))
-    if not any(map(_is_long, c.walk(core.condition))):
+    if not any(_has_branches(part) for part in (core.condition, core.then, core.otherwise)):
         return _chosen(core, condition, _guarded_branches(core, core.condition), scope)
     # What is taken has a name: written out at every guard, branches of branches grow like 2^n.
     own = free_name("is_taken", scope.taken)

@@ -66,3 +66,15 @@ def test_conditions_in_conditions_are_written_once() -> None:
         value, found = jax.value_and_grad(lambda x: model.value({"x": x}, {}, {}))(at)
         assert np.isclose(value, truth(at))
         assert np.isclose(found, slope, rtol=1e-5)
+
+
+def test_conditions_of_nested_branches_are_written_once() -> None:
+    """Each level guards the conditions inside it: written out, the program doubled with each."""
+
+    def length(depth: int) -> int:
+        value = "sqrt(a)"
+        for k in range(depth):
+            value = f"(if abs(a) > {k} and a < b + {k} then {value} else log(b))"
+        return len(dpc.parse(f"param a : real = 2\nparam b : real = 3\nminimize {value}\n").program)
+
+    assert length(12) < 10 * length(6)  # 64 times, if each level doubled it
