@@ -107,7 +107,7 @@ def _resolve_bounds(written: s.TypeExpr, ctx: Context) -> tuple[float, float]:
 
 
 def _constant(argument: s.Argument, default: float, ctx: Context) -> float:
-    value = infer(argument.value, ctx.replace(closed="bounds of a type are constants"))
+    value = infer(argument.value, ctx.replace(closed="bounds are constants but where it is drawn"))
     if isinstance(value, c.Const) and value.type.known:
         return float(value.value)
     if value.type.known:

@@ -11,17 +11,18 @@ from ..graph.breaks import is_soft
 from ..graph.typed import Cut, Definition, Piece, cut_axis, interval
 from ..library.distributions import distributions_by_name
 from ..text import syntax as s
+from .calls import require_type
 from .context import Context
 from .declared import resolve_type
 from .expressions import bind_all, infer, infer_where, join_types, without_bounds
 from .indexing import check_index
-from .laws import infer_law
+from .laws import ENDS, infer_law
 from .matching import DOMAINS, show_kind
 from .modules import FlatStmt, binder_names, mentions
 from .settings import check_distribution_settings, check_settings, smoothed
 from .symbols import KINDS, Symbol
 from .tables import infer_table_distribution
-from .truncation import within_range
+from .truncation import truncated, within_range
 
 
 def check_definition(symbol: Symbol, declared: t.Type | None, ctx: Context) -> Definition | None:
@@ -176,7 +177,7 @@ def require_number(value: c.Core | c.Law, what: str, ctx: Context) -> None:
 
 
 def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) -> c.Law | None:
-    types = [type_ for type_ in (_written_type(statement.type, ctx), declared) if type_]
+    types = [type_ for type_ in (_written_type(statement, ctx), declared) if type_]
     domain = types[0].domain if types else None
     dim = domain.dim if isinstance(domain, t.IndexOf) else None
     distribution = statement.distribution
@@ -188,14 +189,45 @@ def _check_draw(statement: s.DrawStmt, declared: t.Type | None, ctx: Context) ->
         ctx.error("E0401", "this is not a distribution", distribution.span, help=help)
         return None
     law = infer_law(distribution, dim if isinstance(dim, t.Dim) else None, ctx)
+    if law and statement.type and _has_computed_bounds(statement.type, ctx):
+        law = _between_computed_bounds(law, statement.type, ctx)
     return law and within_range(law, statement.target.name.name, types, ctx)
 
 
-def _written_type(written: s.TypeExpr | None, ctx: Context) -> t.Type | None:
+def _written_type(statement: s.DrawStmt | s.LetStmt, ctx: Context) -> t.Type | None:
+    """What stands after the colon; bounds of a draw that are computed belong to its law."""
+    written = statement.type
     if written is None:
         return None
+    if isinstance(statement, s.DrawStmt) and _has_computed_bounds(written, ctx):
+        written = written.replace(arguments=())
     type_ = resolve_type(written, (), ctx)
     return type_ if type_.known else None
+
+
+def _inside(statement: s.DrawStmt | s.LetStmt, ctx: Context) -> Context:
+    """With the binders of the target, of whatever type."""
+    return ctx.bind(**dict.fromkeys(binder_names(statement.target.indices), t.UNKNOWN))
+
+
+def _has_computed_bounds(written: s.TypeExpr, ctx: Context) -> bool:
+    """`real(lower=0, upper=1 - a)`: a bound mentions a variable."""
+    names = {found.name for argument in written.arguments for found in mentions(argument.value)}
+    symbols = [ctx.symbol(name) for name in names - ctx.variables.keys()]
+    return bool(names & ctx.variables.keys()) or any(own and own.is_node for own in symbols)
+
+
+def _between_computed_bounds(law: c.Law, written: s.TypeExpr, ctx: Context) -> c.Law | None:
+    ends = {str(argument.name): infer(argument.value, ctx) for argument in written.arguments}
+    if not ends.keys() <= set(ENDS):
+        help = "as in `real(lower=0)`"
+        ctx.error("E0215", "a type takes `lower=` and `upper=`", written.span, help)
+        return None
+    before = len(ctx.facts.report)
+    for name, end in ends.items():
+        require_type(end, t.REAL, f"`{name}`", ctx)
+    known = all(end.type.known for end in ends.values())
+    return truncated(law, ends, ctx) if known and len(ctx.facts.report) == before else None
 
 
 def _check_written_type(
@@ -206,7 +238,7 @@ def _check_written_type(
     ctx: Context,
 ) -> None:
     """What stands after the colon, or in the declaration, must agree with the body."""
-    written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
+    written = None if isinstance(statement, s.FactorStmt) else _written_type(statement, ctx)
     for wanted in (written, declared and declared.replace(shape=declared.shape[count:])):
         if wanted and wanted.known and not agrees(body.type, wanted):
             what = f"a draw of {body.name}" if isinstance(body, c.Law) else "its value"
@@ -252,8 +284,9 @@ def _type_of_pieces(
     symbol: Symbol, axes: Sequence[t.Dim | None], pieces: list[Piece], ctx: Context
 ) -> t.Type:
     """The axes of the target, then those of the body; all pieces of one type."""
-    types = [getattr(flat.statement, "type", None) for flat in symbol.pieces]
-    written = [found for each in types if (found := _written_type(each, ctx))]
+    own = [flat.definition for flat in symbol.pieces]
+    typed = [each for each in own if not isinstance(each, s.FactorStmt)]
+    written = [found for each in typed if (found := _written_type(each, _inside(each, ctx)))]
     if None in axes or not (pieces or written):
         return t.UNKNOWN
     if not pieces:
@@ -301,7 +334,8 @@ def _event_type(
     flat: FlatStmt, symbol: Symbol, axes: list[t.Dim | None], members: frozenset[str], ctx: Context
 ) -> t.Type | None:
     statement = flat.definition
-    written = None if isinstance(statement, s.FactorStmt) else _written_type(statement.type, ctx)
+    is_factor = isinstance(statement, s.FactorStmt)
+    written = None if is_factor else _written_type(statement, _inside(statement, ctx))
     if written:
         return written
     if isinstance(statement, s.DrawStmt) and isinstance(statement.distribution, s.Call):

@@ -40,6 +40,17 @@ def test_counts_above_an_end() -> None:
     np.testing.assert_allclose(np.exp(found), masses / masses.sum(), rtol=1e-6)
 
 
+def test_bounds_of_a_draw_may_be_computed() -> None:
+    """b is uniform below 1 - a, which the marginal of a does not see."""
+    text = "a ~ Uniform(0, 1)\nb : real(lower=0, upper=1 - a) ~ Uniform(0, 1)\n"
+    model = dpc.parse(text)
+    assert float(model.log_prob({}, {"a": 0.75, "b": 0.2})) == pytest.approx(np.log(4))
+    draws = model.sample(jax.random.key(0), n=2000)
+    assert (np.asarray(draws["a"]) + np.asarray(draws["b"]) <= 1).all()
+    with pytest.raises(dpc.DpError, match="bounds are constants but where it is drawn"):
+        dpc.parse("param a : real\nparam b : real(lower=a)\n")
+
+
 def test_draws_follow_their_ends() -> None:
     """The mean of a standard normal above a is phi(a) / (1 - Phi(a)); so is its slope known."""
     model = dpc.parse("param a : real = 0.4\nx ~ Truncated(Normal(0, 1), lower=a)\nminimize x\n")
