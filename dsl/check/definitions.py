@@ -334,10 +334,10 @@ def _event_type(
     flat: FlatStmt, symbol: Symbol, axes: list[t.Dim | None], members: frozenset[str], ctx: Context
 ) -> t.Type | None:
     statement = flat.definition
-    is_factor = isinstance(statement, s.FactorStmt)
-    written = None if is_factor else _written_type(statement, _inside(statement, ctx))
-    if written:
-        return written
+    if not isinstance(statement, s.FactorStmt):
+        written = _written_type(statement, _inside(statement, ctx))
+        if written:
+            return written
     if isinstance(statement, s.DrawStmt) and isinstance(statement.distribution, s.Call):
         # Most distributions have one support, whatever their arguments.
         rows = distributions_by_name().get(statement.distribution.function.name, ())
