@@ -14,6 +14,8 @@ import pytest
 
 import dpc
 
+QUICKLY_COMPILED = "each program runs once, and compiling takes most of the time"
+
 P = "param p : real(lower=0, upper=1) = 0.3\n"
 BINOMIAL = P + "k ~ Binomial(3, p)\ny ~ Bernoulli(0.1 + 0.2 * k)\n"
 POISSON = P + "b ~ Bernoulli(0.4)\nk ~ Poisson(if b then p else 2)\n"
