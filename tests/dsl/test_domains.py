@@ -297,7 +297,7 @@ def test_branches_orders_and_bounded_functions_are_proved(law: str) -> None:
 
 
 def test_a_mistake_in_a_type_is_said_once() -> None:
-    assert [code for code, _ in found("x : real(lower=b) ~ Normal(0, 1)")] == ["E0108"]
+    assert [code for code, _ in found("y : real(lower=b) := 2")] == ["E0108"]
     assert [code for code, _ in found("x : real(lower=0, upper=0) ~ Normal(0, 1)")] == ["E0215"]
 
 
