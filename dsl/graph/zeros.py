@@ -24,6 +24,7 @@ class Zeros:
         self.drawn = frozenset(drawn)
         # Of values by name; inside of its own definition, a value is taken to be sound.
         self.hits: dict[tuple[str, float], bool] = {}
+        self.steps: dict[str, bool] = {}
 
     def may_be_zero(self, core: c.Core, known: Known = NOTHING_KNOWN) -> bool:
         """Whether it hits 0, which a real draw or a declared number does not, or never says."""
@@ -67,11 +68,19 @@ class Zeros:
             self.hits[key] = any(self.may_be(body, at) for body in self._bodies(core))
         return self.hits[key]
 
+    def _node_steps(self, core: c.Ref) -> bool:
+        """Inside of its own definition, a value is taken not to."""
+        if core.name not in self.steps:
+            self.steps[core.name] = False
+            is_drawn = core.name in self.drawn and core.type.whole
+            found = is_drawn or any(map(self._is_stepwise, self._bodies(core)))
+            self.steps[core.name] = found
+        return self.steps[core.name]
+
     def _is_stepwise(self, core: c.Core) -> bool:
         """Whether it takes whole values, as it is drawn, rounded or an index."""
         if isinstance(core, c.Ref):
-            is_drawn = core.name in self.drawn and core.type.whole
-            return is_drawn or any(map(self._is_stepwise, self._bodies(core)))
+            return self._node_steps(core)
         if isinstance(core, c.Var):
             return isinstance(core.type.domain, IndexOf)
         if isinstance(core, c.Apply):

@@ -467,3 +467,41 @@ def test_sizes_that_a_distribution_does_not_take_are_refused(name: str) -> None:
     assert [code for code, _ in found(f"dim One = 1\nx ~ {name}(One, 2)")] == ["E0403"]
     assert [code for code, _ in found("x ~ ProjectedNormal([1, 0, 0, 0])")] == ["E0403"]
     assert found("x ~ ProjectedNormal([1, 0, 0])") == []
+
+
+def codes(text: str) -> list[str]:
+    found = check_source(Source("m.dp", f"{text}\n")).diagnostics
+    return [d.code for d in found if d.code != "W0101"]
+
+
+@pytest.mark.parametrize("divisor", ["n - 3", "1 - b", "sign(x) + 1", "floor(x) + 2", "s[2] - 1"])
+def test_a_divisor_that_moves_in_steps_may_be_0(divisor: str) -> None:
+    text = "n ~ Poisson(2)\nb ~ Bernoulli(0.5)\nx ~ Normal(0, 1)\ndim T = 4\n"
+    text += "s[0] = n\ns[t in T[1..]] = s[t-1] + n\n"
+    assert codes(f"{text}y := 1 / ({divisor})") == ["W0401"]
+
+
+@pytest.mark.parametrize("divisor", ["n + 1", "x - 3", "n + x", "n + 0.5"])
+def test_a_divisor_that_is_0_by_chance_0_is_sound(divisor: str) -> None:
+    assert codes(f"n ~ Poisson(2)\nx ~ Normal(0, 1)\ny := 1 / ({divisor})") == []
+
+
+def test_what_a_function_says_of_itself_is_kept() -> None:
+    own = "fn f(x: real) -> real(lower=0) = x\nparam b : real\ny ~ Normal(0, f(b))"
+    assert codes(own) == ["E0414"]
+    given = "fn f(x: real(lower=0)) -> real = x\ny := f(b - 1)\nz := f(-1)"
+    assert codes("param b : real\n" + given) == ["W0401", "E0219"]
+
+
+def test_probabilities_of_a_table_are_looked_at() -> None:
+    text = "dim S = u | v\ns : S ~ Categorical(u=0.5, v=0.5)\nparam q : real\n"
+    rows = "u => q, 1 - q; v => 0.5, 0.5"
+    assert codes(f"{text}y : S ~ table s => u, v {{ {rows} }}") == ["W0401"]
+    assert codes(f"{text}y ~ table s => true, false {{ {rows} }}") == ["W0401"]
+
+
+def test_an_extern_that_leaves_its_range_is_no_number() -> None:
+    text = "extern fn f(x: real) -> real(lower=0.5)\nparam t : real = 0.3\nminimize f(t)\n"
+    model = dpc.parse(text, f=lambda x: 2 * x)
+    assert float(model.value({"t": 0.4})) == pytest.approx(0.8)
+    assert np.isnan(model.value({"t": 0.1}))

@@ -78,3 +78,10 @@ def test_conditions_of_nested_branches_are_written_once() -> None:
         return len(dpc.parse(f"param a : real = 2\nparam b : real = 3\nminimize {value}\n").program)
 
     assert length(12) < 10 * length(6)  # 64 times, if each level doubled it
+
+
+def test_a_row_of_a_table_that_is_not_taken_contributes_nothing() -> None:
+    text = "param x : real\nb = x > 0\nminimize table b { true => sqrt(x); false => (x + 2)^2 }\n"
+    model = dpc.parse(text)
+    assert model.gradient({"x": -1.0})["x"] == pytest.approx(2.0)
+    assert model.gradient({"x": 4.0})["x"] == pytest.approx(0.25)

@@ -10,6 +10,8 @@ import pytest
 from scipy import integrate, stats
 
 import dpc
+from dpc.dsl.pipeline import check_source
+from dpc.dsl.source import Source
 from dpc.exits import UsageError
 
 LOOSE_JAX = "NumPyro promotes types and ranks"
@@ -112,3 +114,37 @@ def test_what_cannot_be_cut_is_said(written: str, code: str) -> None:
     with pytest.raises(dpc.DpError) as error:
         dpc.parse(f"x ~ {written}\n")
     assert [d.code for d in error.value.diagnostics] == [code]
+
+
+def test_an_end_between_two_counts_leaves_out_the_one_below() -> None:
+    model = dpc.parse("k ~ Truncated(Poisson(2.0), lower=0.5)\n")
+    found = [float(model.log_prob({}, {"k": k})) for k in (1, 2, 3)]
+    law = stats.poisson(2)
+    np.testing.assert_allclose(np.exp(found), law.pmf([1, 2, 3]) / law.sf(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [
+        ("Truncated(Normal(0, 1), lower=a, upper=a - 1)", "E0403"),
+        ("Truncated(Normal(0, 1), lower=a, upper=c)", "W0401"),
+        ("Truncated(Uniform(0, 1), lower=a)", "W0401"),
+        ("Truncated(Exponential(1), upper=a)", "W0401"),
+    ],
+)
+def test_ends_that_may_leave_nothing_are_told(written: str, code: str) -> None:
+    text = f"param a : real\nparam c : real\nx ~ {written}\ny := a + c\n"
+    assert [d.code for d in check_source(Source("x.dp", text)).diagnostics] == [code]
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("quantile(Poisson(2), 0.5)", "E0416"),
+        ("quantile(Normal(0, 1), 1.5)", "E0219"),
+        ("quantile(Normal(0, 1), a)", "W0401"),
+    ],
+)
+def test_quantiles_are_asked_at_probabilities(question: str, code: str) -> None:
+    text = f"param a : real\ny := {question} + a\n"
+    assert [d.code for d in check_source(Source("x.dp", text)).diagnostics] == [code]
