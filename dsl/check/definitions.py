@@ -219,7 +219,7 @@ def _has_computed_bounds(written: s.TypeExpr, ctx: Context) -> bool:
 
 def _between_computed_bounds(law: c.Law, written: s.TypeExpr, ctx: Context) -> c.Law | None:
     ends = {str(argument.name): infer(argument.value, ctx) for argument in written.arguments}
-    if not ends.keys() <= set(ENDS):
+    if not ends.keys() <= set(ENDS) or len(ends) < len(written.arguments):
         help = "as in `real(lower=0)`"
         ctx.error("E0215", "a type takes `lower=` and `upper=`", written.span, help)
         return None

@@ -108,6 +108,10 @@ def _infer_zero_inflated(expr: s.Call, _: t.Dim | None, ctx: Context) -> c.Law |
         help = "it is for counts and numbers above 0: Poisson, NegativeBinomial, Gamma, LogNormal"
         ctx.error("E0417", f"draws of {law.name} are not all 0 or above", law.span, help)
         return None
+    if law.facts.masses or law.given(("zeros",)):
+        help = "add the probabilities up, or draw each part alone"
+        ctx.error("E0417", f"{law.name} cannot be inflated again", law.span, help)
+        return None
     return law.replace(
         span=expr.span,
         name=f"ZeroInflated {law.name}",
@@ -134,7 +138,7 @@ def _infer_mixture(expr: s.Call, expected: t.Dim | None, ctx: Context) -> c.Law 
     weights = infer(expr.arguments[0].value, ctx, axis)
     require_type(weights, t.Type(t.Real(), (axis,)), "`weights` of Mixture", ctx)
     check_sum(weights, ctx)
-    if law.facts.masses or law.name.startswith("Mixture"):
+    if law.facts.masses or law.given(("weights",)):
         help = "write one mixture of all parts" if not law.facts.masses else "draw each part alone"
         ctx.error("E0417", f"{law.name} cannot be a part of a mixture", law.span, help)
     return law.replace(
