@@ -505,3 +505,12 @@ def test_an_extern_that_leaves_its_range_is_no_number() -> None:
     model = dpc.parse(text, f=lambda x: 2 * x)
     assert float(model.value({"t": 0.4})) == pytest.approx(0.8)
     assert np.isnan(model.value({"t": 0.1}))
+
+
+def test_a_count_has_no_mass_between_whole_numbers() -> None:
+    found = dpc.parse("y := log_density(Poisson(1), 1.5)\n").evaluate({})
+    assert float(found["y"]) == -np.inf
+
+
+def test_an_angle_stays_hard_in_a_soft_statement() -> None:
+    assert codes("param x : real\ny := atan2(0, x) with soft(logistic, scale=0.5)") == ["W0701"]
